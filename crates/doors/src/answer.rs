@@ -31,6 +31,15 @@ pub enum CallRuling {
     Aborted(String),
 }
 
+/// An answer that the client gets as the vendor keeps it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredAnswer {
+    /// The id by which a later request goes on from it.
+    pub id: String,
+    /// The calls in it, each of which may run as it is.
+    pub calls: Vec<WantedCall>,
+}
+
 /// What is to be done next with an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnswerStep {
@@ -182,6 +191,11 @@ pub trait AnswerMachine: Send {
     fn next(&mut self) -> Option<AnswerStep>;
     /// Takes the ruling on the call that [`AnswerStep::Rule`] named last.
     fn rule(&mut self, ruling: CallRuling);
+    /// The answer, once, where the vendor keeps it and the client gets the same: known before the client gets its end,
+    /// because it may go on from it at once.
+    fn take_stored(&mut self) -> Option<StoredAnswer> {
+        None
+    }
     /// The text that the client got, once it is over.
     fn said(&self) -> String;
     /// What the vendor says that it cost so far.

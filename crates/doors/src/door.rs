@@ -16,8 +16,8 @@ use jiff::civil::Date;
 use uuid::Uuid;
 
 use crate::answer::{CallRuling, DenyMode};
-use crate::keeper::{Keeper, Visited, session_name};
-use crate::request::SeenRequest;
+use crate::keeper::{ChainOwner, Keeper, Visited, session_name};
+use crate::request::{BadRequest, Previous, SeenRequest};
 use crate::room::{Room, Rooms};
 use crate::spending::{
     AskingSession, HeldElsewhere, Holding, Limit, Payer, Purse, SpendingBudget, SpendingLedger, SpendingWish, Spent,
@@ -26,6 +26,13 @@ use crate::spending::{
 use crate::tokens::Tokens;
 use crate::upstream::{DoorKey, Upstream, UpstreamError, VendorKey};
 use crate::wire::{Vendor, Wire};
+
+/// Why a request cannot go on from the answer that it names.
+const UNKNOWN_ANSWER: &str = "it names no answer that this door passed on to you unchanged, in this session, within a \
+                              day; send the whole conversation in `input`";
+
+/// Why a result cannot be put to hooks.
+const LOST_RESULT: &str = "it names no call that waits for a result; send the whole conversation in `input`";
 
 /// Names the space of ids of turns.
 const TURNS: Uuid = Uuid::from_u128(0x2a3c_7e10_9d4b_5f6a_8b1e_64d0_95c7_1f33);
@@ -174,6 +181,22 @@ impl ModelDoor {
         &self.vendors[&wire.vendor()].upstream
     }
 
+    /// `request`, with what is known of the answer that it goes on from, if it names one.
+    ///
+    /// # Errors
+    /// That answer is none of the `owner`'s, or something in the request is of a call that nobody knows: it would pass
+    /// no hook as what it is.
+    pub(crate) fn known(&self, owner: &ChainOwner, request: SeenRequest) -> Result<SeenRequest, BadRequest> {
+        let Some(Previous::Named(id)) = &request.previous else { return Ok(request) };
+        let chain = locked(&self.keeper).chain(&owner.key(id), Timestamp::now());
+        let chain = chain.ok_or_else(|| BadRequest::member("previous_response_id", UNKNOWN_ANSWER))?;
+        let request = SeenRequest { previous: Some(Previous::Known(chain)), ..request };
+        match request.lost_result() {
+            Some(place) => Err(BadRequest::member(format!("input[{place}].call_id"), LOST_RESULT)),
+            None => Ok(request),
+        }
+    }
+
     /// The session of `guest` that `request` belongs to.
     pub(crate) async fn session(
         &self,
@@ -182,7 +205,11 @@ impl ModelDoor {
         says: ClientSays<'_>,
     ) -> Result<Session, String> {
         let ClientSays { claim, user_agent } = says;
-        let session = session_name(wire.name(), &guest.space, claim, request);
+        let session = match &request.previous {
+            Some(Previous::Known(chain)) => chain.session.clone(),
+            Some(Previous::Named(_)) => return Err(UNKNOWN_ANSWER.into()),
+            None => session_name(wire.name(), &guest.space, claim, request),
+        };
         // What is kept of one is never found by another, whatever the digests are.
         let name = if guest.space.is_empty() { session.clone() } else { format!("{} {session}", guest.space) };
         let turn = request.turn();
@@ -275,23 +302,20 @@ impl Session {
         work(&mut locked(&self.keeper))
     }
 
-    /// Holds what `request` may come to. Why it must not leave, if what it may spend is spent or nobody knows what it
-    /// would, is kept in the record.
-    pub(crate) async fn hold(&self, request: &SeenRequest, own: &[Held]) -> Result<Held, Overspent> {
+    /// Holds the `most` that a request may come to. Why it must not leave, if what it may spend is spent or nobody knows
+    /// what it would, is kept in the record.
+    pub(crate) async fn hold(&self, most: Tokens, own: &[Held]) -> Result<Held, Overspent> {
         let held = match self.purse.unpriced(&self.model) {
             Some(why) => Err(Overspent { why, for_now: false }),
-            None => self.held(request, own).await.map_err(|why| Overspent { why, for_now: true }),
+            None => self.held(most, own).await.map_err(|why| Overspent { why, for_now: true }),
         };
         held.inspect_err(|over| self.hooks.refused(CheckpointKind::BeforeLlm, &over.why))
     }
 
     /// Holds it here at once, and then where others count, if it matters.
-    async fn held(&self, request: &SeenRequest, own: &[Held]) -> Result<Held, String> {
+    async fn held(&self, most: Tokens, own: &[Held]) -> Result<Held, String> {
         let now = Timestamp::now();
-        let mut wish = SpendingWish {
-            most: self.purse.cost(&self.model, Tokens::most(&request.document)),
-            ..SpendingWish::default()
-        };
+        let mut wish = SpendingWish { most: self.purse.cost(&self.model, most), ..SpendingWish::default() };
         own.iter().for_each(|held| wish.own.add(held.most));
         let spent = |why: String| format!("the budget is spent: {why}");
         let session = AskingSession { name: &self.name, spent: self.kept(|keeper| keeper.spent(&self.name)) };

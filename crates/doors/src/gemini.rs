@@ -78,6 +78,7 @@ pub fn read(body: String) -> Result<SeenRequest, BadRequest> {
         tool_lists,
         namespaces: Vec::new(),
         hosted,
+        previous: None,
         document,
     })
 }

@@ -17,6 +17,10 @@ use crate::keeper::{Keeper, KeptText, WITHHELD, prompt_key, put_back, result_key
 use crate::request::{HostedTool, Prompt, SeenCall, SeenMessage, SeenRequest, SeenResult, Speaker};
 use crate::spans::Edits;
 
+/// Why a request must not go on from an answer at the vendor: hooks would rule on less than the model reads.
+const NOT_SHOWN: &str = "hooks at `before_llm` read the whole conversation, and with `previous_response_id` most of it \
+                         stands at the vendor; send all of it in `input`";
+
 /// Why a request does not leave.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Refused(pub(crate) String);
@@ -154,6 +158,15 @@ async fn hosted(session: &Session, tool: &HostedTool) -> Result<(), Refused> {
 /// Whether hooks wait at `kind`.
 pub(crate) fn waits(hooks: &Dispatcher, kind: CheckpointKind) -> bool {
     hooks.set().roster().waits_at(kind)
+}
+
+/// Why hooks that rule on all of `request` cannot be shown it, if they cannot; it is kept in the record.
+pub(crate) fn hidden(session: &Session, request: &SeenRequest) -> Option<&'static str> {
+    if request.previous.is_none() || !waits(&session.hooks, CheckpointKind::BeforeLlm) {
+        return None;
+    }
+    session.hooks.refused(CheckpointKind::BeforeLlm, NOT_SHOWN);
+    Some(NOT_SHOWN)
 }
 
 /// Where a message of hooks stands in the request.

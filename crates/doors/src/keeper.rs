@@ -7,11 +7,15 @@ use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest as _, Sha256};
 
 use crate::answer::Exchange;
-use crate::request::{SeenMessage, SeenRequest, Speaker};
+use crate::request::{AnswerChain, SeenMessage, SeenRequest, Speaker};
 use crate::spans::{Edits, Kind, Node};
 use crate::spending::Spent;
 
+mod chains;
 mod items;
+
+use chains::Chains;
+pub use chains::{ChainOwner, MAX_CHAINS};
 
 /// How long a session is kept that nobody speaks in. Source: the specification of the door.
 pub const KEPT_FOR: SignedDuration = SignedDuration::from_hours(24);
@@ -74,6 +78,7 @@ struct KeptSession {
     exchanges: Vec<Exchange>,
     /// Texts that stand behind results, by calls.
     notes: BTreeMap<String, String>,
+    chains: Chains,
     spent: Spent,
 }
 
@@ -119,6 +124,7 @@ impl Keeper {
             texts: BTreeMap::new(),
             exchanges: Vec::new(),
             notes: BTreeMap::new(),
+            chains: Chains::default(),
             spent: Spent::default(),
         };
         self.0.entry(session.to_owned()).or_insert_with(new)
@@ -148,6 +154,20 @@ impl Keeper {
     pub fn keep_note(&mut self, session: &str, call: &str, note: String) {
         if let Some(kept) = self.0.get_mut(session).filter(|kept| kept.notes.len() < MAX_PER_SESSION) {
             kept.notes.insert(call.to_owned(), note);
+        }
+    }
+
+    /// What stands at the vendor up to the answer `key`, if it is known and not older than a day.
+    pub fn chain(&self, key: &TextKey, now: Timestamp) -> Option<AnswerChain> {
+        self.0.values().find_map(|kept| kept.chains.find(key, now))
+    }
+
+    /// Keeps what stands at the vendor up to the answer `key`.
+    pub fn keep_chain(&mut self, session: &str, key: TextKey, chain: AnswerChain, now: Timestamp) {
+        // An answer is the end of one conversation.
+        self.0.values_mut().for_each(|kept| kept.chains.forget(&key));
+        if let Some(kept) = self.0.get_mut(session) {
+            kept.chains.keep(key, chain, now);
         }
     }
 

@@ -62,6 +62,7 @@ pub fn read(body: String) -> Result<SeenRequest, BadRequest> {
         tool_lists: root.get("tools").cloned().into_iter().collect(),
         namespaces: Vec::new(),
         hosted,
+        previous: None,
         document,
     })
 }

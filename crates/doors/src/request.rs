@@ -1,5 +1,6 @@
 //! What an agent asks of a model, in one form for all wires, with the place of all that hooks may change.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use domain::json::Object;
@@ -118,6 +119,11 @@ pub struct SeenMessage {
 }
 
 impl SeenMessage {
+    /// Whether somebody says something in it.
+    fn is_prompt(&self) -> bool {
+        self.speaker == Speaker::User && !self.texts.is_empty()
+    }
+
     /// The place of its parts, or of its text.
     pub fn content(&self) -> Option<&Node> {
         self.node.get("content").or_else(|| self.node.get("parts"))
@@ -140,6 +146,30 @@ pub struct ClientTool {
     pub name: String,
     /// Its definition.
     pub node: Node,
+}
+
+/// What a conversation comes to that stands at the vendor, as far as the door knows it: all of it passed the hooks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AnswerChain {
+    /// The session that it is of.
+    pub session: String,
+    /// How many prompts stand in it.
+    pub prompts: usize,
+    /// How often a person spoke in it.
+    pub turn: usize,
+    /// The calls in it that have no result yet.
+    pub calls: Vec<SeenCall>,
+    /// How many tokens it is long.
+    pub tokens: u64,
+}
+
+/// The answer at the vendor that a request goes on from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Previous {
+    /// The one with this id, as the request says.
+    Named(String),
+    /// One that the door knows.
+    Known(AnswerChain),
 }
 
 /// A request.
@@ -167,6 +197,8 @@ pub struct SeenRequest {
     pub namespaces: Vec<String>,
     /// The tools that run at the vendor.
     pub hosted: Vec<HostedTool>,
+    /// What it goes on from, where that stands at the vendor.
+    pub previous: Option<Previous>,
 }
 
 /// What a user says in one message.
@@ -174,7 +206,7 @@ pub struct SeenRequest {
 pub struct Prompt {
     /// The place of the message.
     pub message: usize,
-    /// How many prompts stand before it.
+    /// How many prompts stand before it, those at the vendor included.
     pub ordinal: usize,
     /// Its texts, joined by line breaks.
     pub text: String,
@@ -185,13 +217,12 @@ pub struct Prompt {
 impl SeenRequest {
     /// All that users say, in order.
     pub fn prompts(&self) -> Vec<Prompt> {
+        let before = self.chain().map_or(0, |chain| chain.prompts);
         let mut prompts: Vec<Prompt> = Vec::new();
-        for (message, seen) in self.messages.iter().enumerate() {
-            if seen.speaker != Speaker::User || seen.texts.is_empty() {
-                continue;
-            }
+        for (message, seen) in self.messages.iter().enumerate().filter(|(_, seen)| seen.is_prompt()) {
             let texts: Vec<&str> = seen.texts.iter().map(|text| text.text.as_str()).collect();
-            prompts.push(Prompt { message, ordinal: prompts.len(), text: texts.join("\n"), is_newest: false });
+            let ordinal = before + prompts.len();
+            prompts.push(Prompt { message, ordinal, text: texts.join("\n"), is_newest: false });
         }
         let answered = self.messages.iter().rposition(|seen| seen.speaker == Speaker::Assistant);
         if let Some(last) = prompts.last_mut() {
@@ -200,17 +231,58 @@ impl SeenRequest {
         prompts
     }
 
-    /// The call with the id `id` that stands before the message at `before`.
+    /// What is known of what stands at the vendor before its messages.
+    const fn chain(&self) -> Option<&AnswerChain> {
+        match &self.previous {
+            Some(Previous::Known(chain)) => Some(chain),
+            Some(Previous::Named(_)) | None => None,
+        }
+    }
+
+    /// How many tokens stand at the vendor before its messages.
+    pub fn tokens_before(&self) -> u64 {
+        self.chain().map_or(0, |chain| chain.tokens)
+    }
+
+    /// What stands at the vendor once it was answered, but for the answer; it is of `session`.
+    pub fn chained(&self, session: &str) -> AnswerChain {
+        let before = self.chain();
+        let results = self.messages.iter().flat_map(|message| &message.results);
+        let results: BTreeSet<&str> = results.map(|result| result.call.as_str()).collect();
+        let earlier = before.into_iter().flat_map(|chain| &chain.calls);
+        let calls = earlier.chain(self.messages.iter().flat_map(|message| &message.calls));
+        AnswerChain {
+            session: session.to_owned(),
+            prompts: before.map_or(0, |chain| chain.prompts) + self.messages.iter().filter(|it| it.is_prompt()).count(),
+            turn: self.turn(),
+            calls: calls.filter(|call| !results.contains(call.id.as_str())).cloned().collect(),
+            tokens: self.tokens_before(),
+        }
+    }
+
+    /// The place of the first message with a result of a call that stands neither before it nor at the vendor.
+    pub fn lost_result(&self) -> Option<usize> {
+        let before = self.chain().into_iter().flat_map(|chain| &chain.calls);
+        let mut known: BTreeSet<&str> = before.map(|call| call.id.as_str()).collect();
+        self.messages.iter().position(|message| {
+            let is_lost = message.results.iter().any(|result| !known.contains(result.call.as_str()));
+            known.extend(message.calls.iter().map(|call| call.id.as_str()));
+            is_lost
+        })
+    }
+
+    /// The call with the id `id` that stands before the message at `before`, or at the vendor.
     pub fn call(&self, id: &str, before: usize) -> Option<&SeenCall> {
         let earlier = self.messages[..before].iter().rev();
-        earlier.flat_map(|message| &message.calls).find(|call| call.id == id)
+        let own = earlier.flat_map(|message| &message.calls).find(|call| call.id == id);
+        own.or_else(|| self.chain()?.calls.iter().find(|call| call.id == id))
     }
 
     /// How often a person spoke in it; a message that only brings results is none of theirs.
     pub fn turn(&self) -> usize {
         let spoke =
             |seen: &&SeenMessage| seen.speaker == Speaker::User && !seen.texts.is_empty() && seen.results.is_empty();
-        self.messages.iter().filter(spoke).count()
+        self.chain().map_or(0, |chain| chain.turn) + self.messages.iter().filter(spoke).count()
     }
 
     /// Puts `text` in the place of all texts of the message at `place`.

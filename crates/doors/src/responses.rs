@@ -5,8 +5,8 @@ use domain::json::{Object, Value};
 use crate::answer::arguments;
 use crate::openai::{error, free_text};
 use crate::request::{
-    BadRequest, ClientTool, HostedTool, SeenCall, SeenMessage, SeenRequest, SeenResult, SeenText, Speaker, items_of,
-    result_text, texts,
+    BadRequest, ClientTool, HostedTool, Previous, SeenCall, SeenMessage, SeenRequest, SeenResult, SeenText, Speaker,
+    items_of, result_text, texts,
 };
 use crate::spans::{JsonDocument, Node};
 
@@ -23,8 +23,7 @@ pub use whole::WholeResponse;
 const TEXTS: [&str; 2] = ["input_text", "output_text"];
 
 /// What a request names that stands at the vendor, where no hook saw it.
-const ELSEWHERE: [(&str, &str); 4] = [
-    ("previous_response_id", "it names an answer that stands at the vendor; send the whole conversation in `input`"),
+const ELSEWHERE: [(&str, &str); 3] = [
     ("conversation", "it names a conversation that stands at the vendor; send the whole of it in `input`"),
     ("prompt", "it names a prompt that stands at the vendor; send it in `instructions` and `input`"),
     ("background", "an answer in the background would be fetched past the door"),
@@ -43,6 +42,7 @@ pub fn read(body: String) -> Result<SeenRequest, BadRequest> {
     if let Some((name, why)) = ELSEWHERE.iter().find(|(name, _)| document.says(&root, name)) {
         return Err(BadRequest::member(*name, why));
     }
+    let previous = previous(&document, &root)?;
     let list = root.get("input").cloned().ok_or_else(|| BadRequest::member("input", "expected a text or a list"))?;
     let messages = match document.string(&list) {
         Some(text) => vec![SeenMessage {
@@ -55,6 +55,10 @@ pub fn read(body: String) -> Result<SeenRequest, BadRequest> {
         }
         None => return Err(BadRequest::member("input", "expected a text or a list")),
     };
+    if previous.is_some() && list.items().iter().any(|node| is_approval(&document, node)) {
+        let why = "it answers what was asked at the vendor; send the whole conversation, with the question";
+        return Err(BadRequest::member("input", why));
+    }
     let offered = offered(&document, &root)?;
     let claim = ["prompt_cache_key", "user"].iter().find_map(|name| document.text_at(&root, name));
     Ok(SeenRequest {
@@ -68,8 +72,24 @@ pub fn read(body: String) -> Result<SeenRequest, BadRequest> {
         tool_lists: offered.lists,
         namespaces: offered.namespaces,
         hosted: offered.hosted,
+        previous,
         document,
     })
+}
+
+/// The answer that a request goes on from, if it names one.
+fn previous(document: &JsonDocument, root: &Node) -> Result<Option<Previous>, BadRequest> {
+    if !document.says(root, "previous_response_id") {
+        return Ok(None);
+    }
+    let id = document.text_at(root, "previous_response_id");
+    let id = id.ok_or_else(|| BadRequest::member("previous_response_id", "expected a text"))?;
+    Ok(Some(Previous::Named(id)))
+}
+
+/// Whether an item lets a tool of the vendor's run that it asked about.
+fn is_approval(document: &JsonDocument, node: &Node) -> bool {
+    document.text_at(node, "type").as_deref() == Some("mcp_approval_response")
 }
 
 /// The tools that a request offers.

@@ -20,11 +20,13 @@ use crate::body::taken;
 use crate::door::{ClientSays, DoorGuest, DoorHost, Held, ModelDoor, Overspent, Session};
 use crate::entrance::{from_this_machine, no_page};
 use crate::inbound::{self, Refused};
+use crate::keeper::ChainOwner;
 use crate::reply::{nothing_at, refusal, turned_away};
-use crate::request::SeenRequest;
+use crate::request::{BadRequest, SeenRequest};
 use crate::spans::{JsonDocument, Kind};
 use crate::strict::folded;
 use crate::talk::{Asked, Talk};
+use crate::tokens::Tokens;
 use crate::upstream::{DoorKey, coming};
 use crate::wire::Wire;
 
@@ -187,6 +189,7 @@ fn with_query(path: &str, request: &Request, key: DoorKey) -> String {
 }
 
 /// Where a request goes.
+#[derive(Clone, Copy)]
 struct Place<'p> {
     wire: Wire,
     /// The path at the vendor.
@@ -205,7 +208,7 @@ impl<'p> Place<'p> {
 }
 
 async fn talk(door: Arc<ModelDoor>, place: Place<'_>, request: Request) -> Response {
-    let Place { wire, path, wants_answer, model } = place;
+    let Place { wire, path, wants_answer, .. } = place;
     let guest = match guest(&request) {
         Ok(guest) => guest,
         Err((status, why)) => return refusal(wire, status, &why),
@@ -220,8 +223,8 @@ async fn talk(door: Arc<ModelDoor>, place: Place<'_>, request: Request) -> Respo
         Ok(head) => head,
         Err(error) => return refusal(wire, StatusCode::BAD_GATEWAY, &error.to_string()),
     };
-    let seen = match wire.read(body) {
-        Ok(seen) => SeenRequest { model: model.map_or_else(|| seen.model.clone(), str::to_owned), ..seen },
+    let (seen, owner) = match read(&door, &guest, place, &parts.headers, body) {
+        Ok(read) => read,
         Err(error) => return refusal(wire, StatusCode::BAD_REQUEST, &error.to_string()),
     };
     let session = match session(&door, &guest, (wire, &seen), &parts.headers).await {
@@ -252,7 +255,8 @@ async fn talk(door: Arc<ModelDoor>, place: Place<'_>, request: Request) -> Respo
         Err(why) => return refusal(wire, StatusCode::BAD_GATEWAY, &why),
     };
     let head = coming(response.headers());
-    let asked = Asked { path, head: going, body, to: AnswerTo::of(&seen, streams), room, held };
+    let chain = (owner, seen.chained(&session.visit.session));
+    let asked = Asked { path, head: going, body, to: AnswerTo::of(&seen, streams), room, held, chain };
     let talk = Talk::new((door, session), asked, response);
     if streams && !talk.is_reviewed() {
         return with_head(
@@ -266,12 +270,33 @@ async fn talk(door: Arc<ModelDoor>, place: Place<'_>, request: Request) -> Respo
     at_once(wire, head, talk).await
 }
 
+/// What a request says, with what is known of the answer that it goes on from; and who may go on from its own.
+fn read(
+    door: &ModelDoor,
+    guest: &DoorGuest,
+    place: Place<'_>,
+    headers: &HeaderMap,
+    body: String,
+) -> Result<(SeenRequest, ChainOwner), BadRequest> {
+    let seen = place.wire.read(body)?;
+    let model = place.model.map_or_else(|| seen.model.clone(), str::to_owned);
+    let claims = (text_of(headers, SESSION).unwrap_or_default(), seen.claim.as_deref().unwrap_or_default());
+    let owner = ChainOwner::new([&guest.space, &guest.payer, claims.0, claims.1]);
+    Ok((door.known(&owner, SeenRequest { model, ..seen })?, owner))
+}
+
+/// The text of the header `name`, if it is one.
+fn text_of<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
 /// What the answer may come to, held, if there is one to come.
 async fn held(session: &Session, seen: &SeenRequest, wants_answer: bool) -> Result<Vec<Held>, Box<Response>> {
     if !wants_answer {
         return Ok(Vec::new());
     }
-    let held = session.hold(seen, &[]).await.map_err(|Overspent { why, for_now }| {
+    let most = Tokens::most(&seen.document, seen.tokens_before());
+    let held = session.hold(most, &[]).await.map_err(|Overspent { why, for_now }| {
         // Libraries send again what they are told 429 of.
         let status = if for_now { StatusCode::TOO_MANY_REQUESTS } else { StatusCode::FORBIDDEN };
         Box::new(refusal(session.wire, status, &why))
@@ -286,13 +311,12 @@ async fn session(
     (wire, seen): (Wire, &SeenRequest),
     headers: &HeaderMap,
 ) -> Result<Session, Box<Response>> {
-    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let claim = header(SESSION);
+    let claim = text_of(headers, SESSION);
     if claim.is_some_and(|name| name.len() > MAX_SESSION_NAME) {
         let why = format!("`{SESSION}` is longer than {MAX_SESSION_NAME} bytes");
         return Err(Box::new(refusal(wire, StatusCode::BAD_REQUEST, &why)));
     }
-    let says = ClientSays { claim, user_agent: header("user-agent").unwrap_or_default() };
+    let says = ClientSays { claim, user_agent: text_of(headers, "user-agent").unwrap_or_default() };
     let session = door.session(guest, (wire, seen), says).await;
     let session = session.map_err(|why| Box::new(refusal(wire, StatusCode::FORBIDDEN, &why)))?;
     if session.visited.is_new {
@@ -300,6 +324,9 @@ async fn session(
     }
     if session.visited.is_new_turn {
         session.note_turn();
+    }
+    if let Some(why) = inbound::hidden(&session, seen) {
+        return Err(Box::new(refusal(wire, StatusCode::BAD_REQUEST, why)));
     }
     Ok(session)
 }

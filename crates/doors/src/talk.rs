@@ -15,14 +15,16 @@ use domain::message::{CallPart, FunctionPart};
 use domain::tool::ToolCall;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{Stream, StreamExt as _};
+use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use crate::answer::{AnswerMachine, AnswerStep, AnswerTo, CallRuling, NO_ARGUMENTS, WantedCall};
+use crate::answer::{AnswerMachine, AnswerStep, AnswerTo, CallRuling, NO_ARGUMENTS, StoredAnswer, WantedCall};
 use crate::door::{Held, ModelDoor, Ruled, Session, looked_at_again, ruling_of, stopped_text};
 use crate::inbound::{Refused, again, waits};
-use crate::keeper::with_messages;
+use crate::keeper::{ChainOwner, with_messages};
+use crate::request::{AnswerChain, SeenCall};
 use crate::room::Room;
-use crate::tokens::Meter;
+use crate::tokens::{Meter, Tokens};
 
 /// How often a connection is kept awake while a person thinks: well within the patience of every client seen.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -47,6 +49,8 @@ pub(crate) struct Asked {
     pub(crate) room: Room,
     /// What its rounds may come to.
     pub(crate) held: Vec<Held>,
+    /// What stands at the vendor behind it, and who may go on from there.
+    pub(crate) chain: (ChainOwner, AnswerChain),
 }
 
 /// An answer under way.
@@ -60,6 +64,8 @@ pub(crate) struct Talk {
     /// Why nothing more may run in this answer.
     aborted: Option<String>,
     passed: Vec<CallPart>,
+    /// The answer that the vendor keeps, until somebody reviewed it.
+    stored: Option<StoredAnswer>,
     /// Why it could not be worked to its end.
     pub(crate) broken: Option<String>,
     is_over: bool,
@@ -76,7 +82,7 @@ impl Drop for Talk {
 impl Talk {
     pub(crate) fn new((door, session): (Arc<ModelDoor>, Session), asked: Asked, response: reqwest::Response) -> Self {
         let answer = session.wire.answer(asked.to.clone(), session.deny);
-        let meter = Meter::of(asked.body.len());
+        let meter = Meter::of(asked.body.len(), asked.chain.1.tokens);
         Self {
             door,
             session,
@@ -86,6 +92,7 @@ impl Talk {
             clearing: None,
             aborted: None,
             passed: Vec::new(),
+            stored: None,
             broken: None,
             is_over: false,
             meter,
@@ -104,7 +111,10 @@ impl Talk {
                 continue;
             }
             match self.answer.next() {
-                Some(AnswerStep::Send(bytes)) => return Some(bytes.into()),
+                Some(AnswerStep::Send(bytes)) => {
+                    self.note_stored();
+                    return Some(bytes.into());
+                }
                 Some(AnswerStep::Rule(call)) => self.rule(call),
                 Some(AnswerStep::Unread { id, name }) => {
                     let mut hooks = self.session.hooks.clone();
@@ -134,6 +144,25 @@ impl Talk {
             }
         }
         None
+    }
+
+    /// Takes notice that the client may go on from this answer: once it was reviewed, where somebody does that.
+    fn note_stored(&mut self) {
+        if let Some(stored) = self.answer.take_stored() {
+            match self.is_reviewed() {
+                true => self.stored = Some(stored),
+                false => self.keep_chain(stored),
+            }
+        }
+    }
+
+    fn keep_chain(&self, stored: StoredAnswer) {
+        let (owner, before) = &self.asked.chain;
+        let mut chain = AnswerChain { tokens: self.meter.stands(self.answer.tally()), ..before.clone() };
+        let call = |WantedCall { id, name, arguments }| SeenCall { id, made: None, name, arguments };
+        chain.calls.extend(stored.calls.into_iter().map(call));
+        let (key, now) = (owner.key(&stored.id), Timestamp::now());
+        self.session.kept(|keeper| keeper.keep_chain(&self.session.name, key, chain, now));
     }
 
     /// It goes no further, and the record says why: no hook was asked.
@@ -199,7 +228,8 @@ impl Talk {
     /// Makes the request again, with what the model said and was told behind it.
     async fn ask_again(&mut self, messages: &[String]) -> Result<(), String> {
         let request = self.session.read(self.asked.body.clone())?;
-        let held = self.session.hold(&request, &self.asked.held).await.map_err(|over| over.why)?;
+        let most = Tokens::most(&request.document, self.asked.chain.1.tokens);
+        let held = self.session.hold(most, &self.asked.held).await.map_err(|over| over.why)?;
         self.asked.held.push(held);
         let grown = with_messages(&request, messages);
         // What is sent in the client's name is put to the hooks as what the client sends.
@@ -261,7 +291,7 @@ impl Talk {
         };
         let subject = AfterLlm { model: self.session.wire.name().into(), response };
         let before = subject.response.clone();
-        match self.session.hooks.pass(subject).await {
+        let reviewed = match self.session.hooks.pass(subject).await {
             Err((_, stopped)) => Err(stopped_text(&stopped)),
             // Its usage is nobody's to change: what a hook says of it is not heard anywhere.
             Ok(left) if LlmReply { usage: before.usage, ..left.response.clone() } == before => Ok(()),
@@ -269,7 +299,11 @@ impl Talk {
                 self.session.degraded(CheckpointKind::AfterLlm, "modify→deny");
                 Err("a hook changed the answer of the model, which this door cannot send".into())
             }
+        };
+        if let Some(stored) = self.stored.take().filter(|_| reviewed.is_ok()) {
+            self.keep_chain(stored);
         }
+        reviewed
     }
 }
 

@@ -55,15 +55,16 @@ const WRITTEN_UNSAID: u64 = 4096;
 const LONGEST: u64 = 128_000;
 
 impl Tokens {
-    /// What a request may come to: what it says that may be written, and what its length says that is read.
-    pub(crate) fn most(document: &JsonDocument) -> Self {
+    /// What a request may come to: what it says that may be written, and what its length says that is read, beside the
+    /// `before` tokens that stand at the vendor.
+    pub(crate) fn most(document: &JsonDocument, before: u64) -> Self {
         let one = |path: &&[&str]| {
             let (name, before) = path.split_last()?;
             document.number_at(document.root.at(before)?, name)
         };
         let each = MOST_WRITTEN.iter().filter_map(one).max().unwrap_or(WRITTEN_UNSAID).min(LONGEST);
         let answers = ANSWERS.iter().filter_map(one).max().unwrap_or(1).max(1);
-        let read = ((document.text.len() / BYTES_OF_A_TOKEN) as u64).min(WINDOW);
+        let read = guessed(document.text.len()).saturating_add(before).min(WINDOW);
         Self { read, cached: 0, written: each.saturating_mul(answers).min(MAX_COUNT) }
     }
 
@@ -136,11 +137,20 @@ impl Tally {
 /// How many bytes are guessed to be a token, where a vendor does not say what an answer cost.
 const BYTES_OF_A_TOKEN: usize = 4;
 
+/// How many tokens `bytes` are guessed to be.
+const fn guessed(bytes: usize) -> u64 {
+    (bytes / BYTES_OF_A_TOKEN) as u64
+}
+
 /// How long an answer is, by which its cost is guessed where the vendor does not say it, or not all of it.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     sent: usize,
     came: usize,
+    /// How many tokens stand at the vendor, which reads them each time.
+    before: u64,
+    /// How many of them it read so far.
+    read: u64,
     /// What the vendor had said when it was last looked.
     said: Tokens,
     /// How many bytes came since.
@@ -149,14 +159,15 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// That of an answer to a request of `sent` bytes.
-    pub(crate) fn of(sent: usize) -> Self {
-        Self { sent, ..Self::default() }
+    /// That of an answer to a request of `sent` bytes, behind `before` tokens that stand at the vendor.
+    pub(crate) fn of(sent: usize, before: u64) -> Self {
+        Self { sent, before, read: before, ..Self::default() }
     }
 
     /// More was sent.
     pub(crate) fn sent(&mut self, bytes: usize) {
         self.sent = self.sent.saturating_add(bytes);
+        self.read = self.read.saturating_add(self.before);
     }
 
     /// More comes; `tally` is of what came before.
@@ -173,6 +184,19 @@ impl Meter {
         }
     }
 
+    /// How many tokens stand at the vendor once it keeps the answer to one request.
+    pub(crate) fn stands(&self, tally: Tally) -> u64 {
+        match tally.all() {
+            (said, true) => said.all(),
+            (_, false) => self.all_read().saturating_add(guessed(self.came)),
+        }
+    }
+
+    /// How much is guessed to have been read.
+    const fn all_read(&self) -> u64 {
+        guessed(self.sent).saturating_add(self.read)
+    }
+
     /// What is to be paid, once, and whether the vendor said all of it. Vendors say at the beginning what was read, and at
     /// the end what was written: whoever leaves before has had what came.
     pub(crate) fn bill(&mut self, tally: Tally, is_whole: bool) -> Option<(Tokens, bool)> {
@@ -181,12 +205,11 @@ impl Meter {
         }
         self.look(tally);
         let (said, is_told) = tally.all();
-        let guess = |bytes: usize| (bytes / BYTES_OF_A_TOKEN) as u64;
         let tokens = match (is_told, is_whole) {
             (true, true) => said,
-            (true, false) => Tokens { written: said.written.saturating_add(guess(self.untold)), ..said },
+            (true, false) => Tokens { written: said.written.saturating_add(guessed(self.untold)), ..said },
             (false, _) => {
-                let (read, written) = (said.read.max(guess(self.sent)), said.written.max(guess(self.came)));
+                let (read, written) = (said.read.max(self.all_read()), said.written.max(guessed(self.came)));
                 Tokens { read, written, ..said }
             }
         };
@@ -236,10 +259,11 @@ mod tests {
         ] {
             let document = JsonDocument::read(request.into()).unwrap();
             let read = (request.len() / BYTES_OF_A_TOKEN) as u64;
-            assert_eq!(Tokens::most(&document), Tokens { read, cached: 0, written }, "{request}");
+            assert_eq!(Tokens::most(&document, 0), Tokens { read, cached: 0, written }, "{request}");
+            assert_eq!(Tokens::most(&document, 90).read, read + 90, "what stands at the vendor is read again");
         }
         let long = JsonDocument::read(format!(r#"{{"picture":"{}"}}"#, "a".repeat(1 << 20))).unwrap();
-        assert_eq!(Tokens::most(&long), Tokens { read: WINDOW, cached: 0, written: WRITTEN_UNSAID });
+        assert_eq!(Tokens::most(&long, 90), Tokens { read: WINDOW, cached: 0, written: WRITTEN_UNSAID });
     }
 
     #[test]
@@ -275,21 +299,27 @@ mod tests {
         };
         let begun = r#"{"usage":{"input_tokens":10,"output_tokens":1}}"#;
         let ended = r#"{"usage":{"output_tokens":50}}"#;
-        let mut cut = Meter::of(400);
+        let mut cut = Meter::of(400, 0);
         cut.came(100, said(&[]));
         cut.came(4000, said(&[begun]));
         assert_eq!(cut.bill(said(&[begun]), false), Some((Tokens { read: 10, cached: 0, written: 1001 }, false)));
         assert_eq!(cut.bill(said(&[begun]), false), None, "once");
         // Whoever closes it between the last word on its cost and the end pays what it cost.
-        let mut late = Meter::of(400);
+        let mut late = Meter::of(400, 0);
         late.came(4000, said(&[begun]));
         assert_eq!(late.bill(said(&[begun, ended]), false), Some((Tokens { read: 10, cached: 0, written: 50 }, false)));
-        let mut whole = Meter::of(400);
+        let mut whole = Meter::of(400, 0);
         whole.came(4000, said(&[begun]));
         assert_eq!(whole.bill(said(&[begun, ended]), true), Some((Tokens { read: 10, cached: 0, written: 50 }, true)));
-        let mut silent = Meter::of(400);
+        let mut silent = Meter::of(400, 0);
         silent.came(4000, said(&[]));
         silent.sent(400);
         assert_eq!(silent.bill(said(&[]), true), Some((Tokens { read: 200, cached: 0, written: 1000 }, false)));
+        // What stands at the vendor is read once a round.
+        let mut behind = Meter::of(400, 90);
+        behind.came(4000, said(&[]));
+        assert_eq!((behind.stands(said(&[])), behind.stands(said(&[begun, ended]))), (1190, 60));
+        behind.sent(400);
+        assert_eq!(behind.bill(said(&[]), true), Some((Tokens { read: 380, cached: 0, written: 1000 }, false)));
     }
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use super::item::{OutputItem, WrittenCall};
 use super::{message_of, result};
-use crate::answer::{CallRuling, DenyMode, Exchange, KeptItem, MAX_ROUNDS, refusal_result, refusal_text};
+use crate::answer::{
+    CallRuling, DenyMode, Exchange, KeptItem, MAX_ROUNDS, StoredAnswer, WantedCall, refusal_result, refusal_text,
+};
 use crate::spans::{Edits, JsonDocument, Node};
 use crate::tokens::Tally;
 
@@ -164,6 +166,21 @@ impl Earlier {
         if seen.is_some() || sent.is_some() {
             self.items.push(KeptItem { sent, seen });
         }
+    }
+
+    /// The answer with the id `id`, if the client gets the items of this round as they are, and nothing else.
+    pub(super) fn stored(&self, id: Option<String>, items: &[RoundItem], fates: &[Fate]) -> Option<StoredAnswer> {
+        let id = id.filter(|id| !id.is_empty() && self.rounds == 0)?;
+        if fates.iter().any(|fate| *fate != Fate::Stays) {
+            return None;
+        }
+        let calls = items.iter().filter_map(|own| Some((own.item.call()?, own.ruling.as_ref())));
+        let cleared = |(call, ruling): (&WrittenCall, Option<&CallRuling>)| match ruling {
+            Some(CallRuling::Allowed) => call.wanted(),
+            Some(CallRuling::Rewritten(_) | CallRuling::Denied(_) | CallRuling::Aborted(_)) | None => None,
+        };
+        let calls: Option<Vec<WantedCall>> = calls.map(cleared).collect();
+        Some(StoredAnswer { id, calls: calls? })
     }
 
     /// Adds what `response` counts, and keeps its id if it is the first one.

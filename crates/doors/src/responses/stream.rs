@@ -8,7 +8,7 @@ use super::item::WrittenCall;
 use super::order::{EventKind, Order};
 use super::round::{CallFates, Earlier, Fate, Outcome, RoundItem, by_id, put, said_id};
 use super::{error_event, message_of, text_part};
-use crate::answer::{AnswerMachine, AnswerStep, AnswerTo, CallRuling, DenyMode, NO_ARGUMENTS};
+use crate::answer::{AnswerMachine, AnswerStep, AnswerTo, CallRuling, DenyMode, NO_ARGUMENTS, StoredAnswer};
 use crate::spans::{Edits, JsonDocument};
 use crate::sse::{Event, Splitter};
 use crate::strict::{MAX_HELD_BYTES, TOO_MUCH};
@@ -26,6 +26,8 @@ pub struct ResponseStream {
     steps: VecDeque<AnswerStep>,
     round: Round,
     earlier: Earlier,
+    /// The answer, where the vendor keeps it as it is sent.
+    stored: Option<StoredAnswer>,
     told: Told,
     over: bool,
 }
@@ -72,6 +74,7 @@ impl ResponseStream {
             steps: VecDeque::new(),
             round: Round::default(),
             earlier: Earlier::default(),
+            stored: None,
             told: Told::default(),
             over: false,
         }
@@ -226,11 +229,12 @@ impl ResponseStream {
             places.push(*place);
             items.push(RoundItem { item: form.item().clone(), raw, ruling: round.ruled.remove(place) });
         }
+        let held = std::mem::take(&mut round.held);
+        let end = held.last().and_then(|(_, read)| read.as_ref());
+        let end = end.and_then(|(document, _)| Some((document, document.root.get("response")?)));
         let fates = match self.earlier.conclude(self.mode, &items, round.is_complete) {
             Outcome::GoOn(messages) => {
-                if let Some((_, Some((document, _)))) = round.held.last()
-                    && let Some(response) = document.root.get("response")
-                {
+                if let Some((document, response)) = end {
                     self.earlier.count(document, response);
                 }
                 self.told.is_renumbered = true;
@@ -239,7 +243,10 @@ impl ResponseStream {
             }
             Outcome::End(fates) => fates,
         };
-        let held = std::mem::take(&mut round.held);
+        if self.to.is_stored && round.is_complete {
+            let id = end.and_then(|(document, response)| document.text_at(response, "id"));
+            self.stored = self.earlier.stored(id, &items, &fates);
+        }
         self.round = round;
         let by_place: BTreeMap<u64, (&RoundItem, &Fate)> = places.into_iter().zip(items.iter().zip(&fates)).collect();
         let by_id = by_id(&items, &fates);
@@ -384,6 +391,10 @@ impl AnswerMachine for ResponseStream {
             self.round.ruled.insert(place, ruling);
             self.ask_next();
         }
+    }
+
+    fn take_stored(&mut self) -> Option<StoredAnswer> {
+        self.stored.take()
     }
 
     fn said(&self) -> String {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::item::item;
 use super::round::{Earlier, Outcome, RoundItem, by_id};
-use crate::answer::{AnswerMachine, AnswerStep, AnswerTo, CallRuling, DenyMode, NO_ARGUMENTS};
+use crate::answer::{AnswerMachine, AnswerStep, AnswerTo, CallRuling, DenyMode, NO_ARGUMENTS, StoredAnswer};
 use crate::spans::{Edits, JsonDocument};
 use crate::strict::{MAX_HELD_BYTES, TOO_MUCH, envelope, list, object, text};
 use crate::tokens::Tally;
@@ -21,6 +21,8 @@ pub struct WholeResponse {
     waiting: VecDeque<usize>,
     steps: VecDeque<AnswerStep>,
     earlier: Earlier,
+    /// The answer, where the vendor keeps it as it is sent.
+    stored: Option<StoredAnswer>,
     asked: bool,
     ended: bool,
     over: bool,
@@ -38,6 +40,7 @@ impl WholeResponse {
             waiting: VecDeque::new(),
             steps: VecDeque::new(),
             earlier: Earlier::default(),
+            stored: None,
             asked: false,
             ended: false,
             over: false,
@@ -79,6 +82,10 @@ impl WholeResponse {
                 self.steps.push_back(AnswerStep::GoOn(messages));
             }
             Outcome::End(fates) => {
+                if self.to.is_stored && is_complete {
+                    let id = document.text_at(&document.root, "id");
+                    self.stored = self.earlier.stored(id, &items, &fates);
+                }
                 let mut edits = Edits::default();
                 self.earlier.merge(&mut edits, (document, &document.root), &by_id(&items, &fates));
                 let body = if edits.is_empty() { document.text.clone() } else { edits.apply(&document.text) };
@@ -136,6 +143,10 @@ impl AnswerMachine for WholeResponse {
         if let Some(place) = self.waiting.pop_front() {
             self.items[place].ruling = Some(ruling);
         }
+    }
+
+    fn take_stored(&mut self) -> Option<StoredAnswer> {
+        self.stored.take()
     }
 
     fn said(&self) -> String {

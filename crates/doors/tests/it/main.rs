@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod answers;
+mod chains;
 mod conversation;
 mod gemini;
 mod played;

@@ -168,10 +168,11 @@ fn what_cannot_be_read_is_named() {
     for (body, place, why) in [
         ("{}", "input", "expected a text or a list"),
         (r#"{"input":{}}"#, "input", "expected a text or a list"),
+        (r#"{"input":[],"previous_response_id":{"id":"r"}}"#, "previous_response_id", "expected a text"),
         (
-            r#"{"input":[],"previous_response_id":"r"}"#,
-            "previous_response_id",
-            "it names an answer that stands at the vendor; send the whole conversation in `input`",
+            r#"{"input":[{"type":"mcp_approval_response"}],"previous_response_id":"r"}"#,
+            "input",
+            "it answers what was asked at the vendor; send the whole conversation, with the question",
         ),
         (
             r#"{"input":[],"conversation":{"id":"r"}}"#,

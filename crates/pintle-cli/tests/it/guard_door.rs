@@ -3,6 +3,7 @@
 mod adopting;
 mod asks;
 mod calls;
+mod chains;
 mod changed_doors;
 pub(crate) mod door;
 mod door_records;

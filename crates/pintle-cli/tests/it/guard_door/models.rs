@@ -189,6 +189,7 @@ fn the_libraries_for_python_read_what_may_go_on() {
     }
     let counted = (found["count"].as_str(), found["tokens"].as_str(), found["models"].as_str());
     assert_eq!(counted, ("7", "7", "['m']"));
+    assert_eq!(found["responses chain"], "I read: [withheld]");
     // What the door said to the model stands in the later request, where it stood in the one before.
     assert_eq!(found["responses again"], "('I read: hello', [], 'completed', 10, 5)");
     let came = guarded.vendor.came();
@@ -404,7 +405,7 @@ fn what_has_no_business_at_the_door_is_turned_away() {
         (ANTHROPIC, "X-Pintle-Key: pintle_1\n", body, 400, "is for the door of `pintle serve`"),
         (ANTHROPIC, "", "{\"messages\":[],\"messages\":[]}", 400, "twice"),
         (OPENAI, "", "[]", 400, "messages"),
-        (RESPONSES, "", r#"{"input":[],"previous_response_id":"r"}"#, 400, "stands at the vendor"),
+        (RESPONSES, "", r#"{"input":[],"previous_response_id":"r"}"#, 400, "send the whole conversation"),
         (RESPONSES, "", r#"{"input":"x","tools":[{"type":"web_search"}]}"#, 403, "runs at the vendor"),
         ("GET /door/openai/v1/responses/r", "", "", 404, "nothing at"),
         ("POST /door/gemini/v1beta/models/m:embedContent", "", "{}", 404, "nothing at"),

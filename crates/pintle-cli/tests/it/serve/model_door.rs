@@ -299,6 +299,28 @@ fn what_is_kept_of_a_session_is_one_users() {
 }
 
 #[test]
+fn nobody_goes_on_from_an_answer_of_somebody_else() {
+    let vendor = Vendor::open();
+    let people = served(&vendor, "key_env = 'DOOR_KEY'");
+    let (mine, _) = key(&people, "a-operator", &["operator.write"]);
+    let (other, _) = key(&people, "a-operator", &["operator.write"]);
+    let (ben, _) = key(&people, "a-admin", &["operator.write"]);
+    let headers = |key: &str| format!("X-Pintle-Key: {key}\nX-Pintle-Session: one\n");
+    let first = ask(&people, RESPONSES, &headers(&mine), "hello");
+    assert_eq!(first.status, 200, "{}", first.text());
+    let more = json!({"model": "m", "previous_response_id": first.json()["id"], "input": "go on"});
+    for (key, status) in [(&other, 400), (&ben, 400), (&mine, 200)] {
+        let before = vendor.came().len();
+        let answer = post(&people.server, RESPONSES, &headers(key), &more);
+        assert_eq!(answer.status, status, "{}", answer.text());
+        let came = vendor.came().split_off(before);
+        let bodies: Vec<&str> = came.iter().map(|came| came.body.as_str()).collect();
+        let expected = more.to_string();
+        assert_eq!(bodies, if status == 200 { vec![expected.as_str()] } else { vec![] });
+    }
+}
+
+#[test]
 fn another_configuration_opens_and_closes_doors_and_keeps_what_it_knows() {
     let vendor = Vendor::open();
     let mut people = served(&vendor, "tenant = 'acme'");

@@ -17,13 +17,19 @@ fn items(text: &str, calls: &[(String, &str)]) -> Vec<Value> {
     std::iter::once(said).chain(calls.iter().map(call)).collect()
 }
 
-fn response(status: &str, items: &[Value]) -> Value {
+/// The id of an answer: of those in a test, each has its own.
+fn id_of(text: &str, calls: &[(String, &str)]) -> String {
+    let calls: String = calls.iter().map(|(id, name)| format!("_{id}_{name}")).collect();
+    format!("resp_{}{calls}", text.len())
+}
+
+fn response((id, status): (&str, &str), items: &[Value]) -> Value {
     let usage = json!({
         "input_tokens": 10, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 5,
         "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 15
     });
     json!({
-        "id": "resp_1", "object": "response", "created_at": 1, "status": status, "error": null,
+        "id": id, "object": "response", "created_at": 1, "status": status, "error": null,
         "incomplete_details": null, "instructions": null, "metadata": {}, "model": "m", "output": items,
         "parallel_tool_calls": true, "temperature": 1.0, "tool_choice": "auto", "tools": [], "top_p": 1.0,
         "usage": if status == "completed" { usage } else { Value::Null }
@@ -31,7 +37,7 @@ fn response(status: &str, items: &[Value]) -> Value {
 }
 
 pub(super) fn whole(text: &str, calls: &[(String, &str)]) -> String {
-    response("completed", &items(text, calls)).to_string()
+    response((&id_of(text, calls), "completed"), &items(text, calls)).to_string()
 }
 
 pub(super) fn events(text: &str, calls: &[(String, &str)]) -> String {
@@ -42,8 +48,10 @@ pub(super) fn events(text: &str, calls: &[(String, &str)]) -> String {
         number += 1;
         all += &format!("event: response.{name}\ndata: {data}\n\n");
     };
-    event("created", json!({"response": response("in_progress", &[])}));
-    event("in_progress", json!({"response": response("in_progress", &[])}));
+    let own = id_of(text, calls);
+    let begun = response((&own, "in_progress"), &[]);
+    event("created", json!({"response": begun}));
+    event("in_progress", json!({"response": begun}));
     let items = items(text, calls);
     for (index, item) in items.iter().enumerate() {
         let id = &item["id"];
@@ -77,6 +85,6 @@ pub(super) fn events(text: &str, calls: &[(String, &str)]) -> String {
         }
         event("output_item.done", json!({"output_index": index, "item": item}));
     }
-    event("completed", json!({"response": response("completed", &items)}));
+    event("completed", json!({"response": response((&own, "completed"), &items)}));
     all
 }
