@@ -36,6 +36,7 @@ pub(crate) fn row(n: i64, hook: &str, tenant: Option<&str>, session: Option<&str
         dedup_key: Some(format!("{hook}:e{n}")),
         error: Some("short".into()),
         error_detail: Some("the whole of it".into()),
+        output: None,
         metadata: Object::new(),
         // Two rows each in one second, so that the id has to tell them apart.
         created_at: jiff::Timestamp::from_second(1_700_000_000 + n / 2).unwrap(),
