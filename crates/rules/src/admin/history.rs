@@ -155,7 +155,8 @@ impl RuleAdmin {
         Ok(value)
     }
 
-    /// An execution that `by` may read. Where it has something sealed, the audit chain knows of it before the reader does.
+    /// An execution that `by` may read. Where it has something sealed, the audit chain knows of it before the reader
+    /// does.
     fn read(&self, by: &Caller, id: &str) -> Result<Option<Execution>, AdminError> {
         let executions = &self.parts.executions;
         let found = executions.execution(&scope_of(by), id)?;
