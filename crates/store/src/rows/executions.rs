@@ -39,8 +39,8 @@ pub(crate) const SQLITE_INSERT: &str = insert!("?2");
 /// The same for one whose hook is gone.
 pub(crate) const SQLITE_ORPHAN: &str = insert!("(SELECT id FROM agent_hooks WHERE id = ?2)");
 
-/// The statement that keeps `execution`, the detail of its fault and its output encrypted as `detail`; one that is there already is left as it is. It outlives its hook, which may be
-/// gone already, or be deleted at this moment.
+/// The statement that keeps `execution`, the detail of its fault and its output encrypted as `detail`; one that is there
+/// already is left as it is. It outlives its hook, which may be gone already, or be deleted at this moment.
 pub(crate) fn insert(execution: Execution, detail: Option<Vec<u8>>, dialect: Dialect) -> Statement<'static> {
     let (sql, orphan) = match dialect {
         Dialect::Sqlite => (SQLITE_INSERT, Some(SQLITE_ORPHAN)),
