@@ -201,6 +201,7 @@ fn made_up(rule: &DemoRule, number: i64, at: Timestamp) -> Execution {
         dedup_key: None,
         error: None,
         error_detail: None,
+        output: None,
         metadata,
         created_at: at,
     }
