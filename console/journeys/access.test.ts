@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { findings, go } from "./people.ts";
+import { editor, findings, go } from "./people.ts";
 import { DONE, Gateway, LISTS, Rig, signedIn } from "./rig.ts";
 
 let rig: Rig;
@@ -16,7 +16,7 @@ beforeAll(async () => {
   await page.getByLabel("Name", { exact: true }).fill("watched");
   await page.getByLabel("Matcher").fill("^list_dir$");
   await page.getByRole("radio", { name: "script" }).check();
-  await page.locator(".cm-content").first().waitFor();
+  await editor(page, "Script").waitFor();
   await page.getByRole("button", { name: "Create hook" }).click();
   await page.getByRole("tab", { name: "Edit" }).waitFor();
   hook = new URL(page.url()).pathname;
@@ -85,6 +85,16 @@ const OPENS: readonly (readonly [string, () => string, (page: Page) => Promise<v
     async (page) => page.locator("ol li").first().waitFor(),
   ],
   ["new hook", () => "/hooks/new", async (page) => page.locator(".cm-content").first().waitFor()],
+  [
+    "new hook with a wrong condition",
+    () => "/hooks/new",
+    async (page) => {
+      await page.locator("form .cm-content").click();
+      await page.keyboard.insertText("tool_nam == 1");
+      await page.locator(".cm-wrong").waitFor();
+      await page.locator("form [aria-invalid=true]").waitFor();
+    },
+  ],
   ["hook", () => hook, async (page) => page.locator(".cm-content").first().waitFor()],
   ["edit", () => `${hook}?tab=edit`, async (page) => page.locator(".cm-content").nth(1).waitFor()],
   ["history", () => `${hook}?tab=history`, async (page) => page.locator("[data-row]").first().waitFor()],

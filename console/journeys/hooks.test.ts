@@ -1,7 +1,8 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { ask, done } from "./people.ts";
+import { en } from "../src/words/en.ts";
+import { ask, done, editor, write } from "./people.ts";
 import { DONE, endpoint, Gateway, LISTS, Rig, rule, scripted, signedIn, TOKEN } from "./rig.ts";
 
 /** How many calls a turn makes for a list of several pages: more than one page has. */
@@ -159,10 +160,28 @@ test("a matcher and a condition are checked while they are typed", async () => {
   await page.getByLabel("Matcher").fill("(");
   await said.locator("p.text-block").waitFor();
   await page.getByLabel("Matcher").fill("");
-  await page.getByLabel("Condition").fill("tool_name ==");
+  await write(page, "Condition", "tool_name ==");
   await said.locator("p.text-block").waitFor();
-  await page.getByLabel("Condition").fill('tool_name == "list_dir"');
+  // What is wrong is marked where it is wrong, for the eye and for readers of the screen.
+  const condition = editor(page, "Condition");
+  await condition.locator(".cm-wrong", { hasText: /^==$/ }).waitFor();
+  await expect.poll(() => condition.getAttribute("aria-invalid")).toBe("true");
+  await write(page, "Condition", 'tool_nam == "list_dir"');
+  await condition.locator(".cm-wrong", { hasText: /^tool_nam$/ }).waitFor();
+  // What may stand there is offered.
+  await page.keyboard.press("Control+a");
+  await page.keyboard.type("raw_to");
+  await page.getByRole("listbox", { name: en.editor.completions }).getByRole("option", { name: /raw_tool_name/, selected: true }).click();
+  await expect.poll(() => condition.innerText()).toBe("raw_tool_name");
+  await write(page, "Condition", 'tool_name == "list_dir"');
   await said.getByText("can be read").waitFor();
+  await condition.locator(".cm-wrong").waitFor({ state: "detached" });
+  expect(await condition.getAttribute("aria-invalid")).toBeNull();
+  // The label leads to it, and Tab out of it.
+  await page.locator("label", { hasText: /^Condition$/ }).click();
+  await expect.poll(() => condition.evaluate((one) => one.matches(":focus"))).toBe(true);
+  await page.keyboard.press("Tab");
+  await expect.poll(() => page.getByLabel("Time limit in ms").evaluate((one) => one.matches(":focus"))).toBe(true);
   // Of one agent, its own tools count.
   await page.getByLabel("Scope").selectOption("agent");
   await page.getByLabel("watcher", { exact: true }).check();

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 
-import type { BrowserContext, Page } from "playwright-core";
+import type { BrowserContext, Locator, Page } from "playwright-core";
 import { expect, vi } from "vitest";
 
 import { type Gateway, TOKEN } from "./rig.ts";
@@ -113,3 +113,13 @@ export async function sideways(page: Page): Promise<string[]> {
 
 /** Texts that strangers would write where they can. */
 export const HOSTILE = `"><img src=x onerror="window.__ran=1"><script>window.__ran=1</script>{{7*7}}\u202Eevil ${"W".repeat(120)}`;
+
+/** An editor for code; a plain field stands there until it is loaded. */
+export const editor = (page: Page, label: string): Locator => page.locator(`.cm-content[aria-label=${JSON.stringify(label)}]`);
+
+/** Types over everything that an editor holds. */
+export async function write(page: Page, label: string, text: string): Promise<void> {
+  await editor(page, label).click();
+  await page.keyboard.press("Control+a");
+  await page.keyboard.insertText(text);
+}

@@ -2,7 +2,7 @@ import { expect, test, afterEach, beforeEach } from "vitest";
 
 import { zh } from "../src/words/zh.ts";
 import { DONE, Gateway, LISTS, type Reply, Rig, rule, scripted, type Setting, signedIn, TOKEN } from "./rig.ts";
-import { go } from "./people.ts";
+import { editor, go, write } from "./people.ts";
 
 let rig: Rig;
 let gateway: Gateway;
@@ -97,9 +97,7 @@ test("what is done in Chinese is done the same: a rule, what it blocks, and who 
   await page.getByLabel(zh.hooks.fields.name, { exact: true }).fill("护栏");
   await page.getByLabel(zh.hooks.fields.matcher, { exact: true }).fill("^list_dir$");
   await page.locator("input[type=radio][value=script]").check();
-  await page.locator(".cm-content").first().click();
-  await page.keyboard.press("Control+a");
-  await page.keyboard.insertText('function handle() { return { decision: "block", reason: "不许查看" }; }');
+  await write(page, zh.hooks.fields.source, 'function handle() { return { decision: "block", reason: "不许查看" }; }');
   await page.getByRole("button", { name: zh.hooks.createAction }).click();
   await page.getByRole("heading", { name: /护栏/ }).waitFor();
   await page.getByRole("link", { name: zh.pages.chat, exact: true }).click();
@@ -129,8 +127,7 @@ test("a message that a gate stops says which one and why, and nothing of it stay
   await page.getByLabel("Name", { exact: true }).fill("no-secrets");
   await page.getByLabel("Event", { exact: true }).selectOption("user_prompt_submit");
   await page.getByRole("radio", { name: "script" }).check();
-  const editor = page.locator(".cm-content").first();
-  await editor.click();
+  await editor(page, "Script").click();
   await page.keyboard.press("Control+a");
   await page.keyboard.type('function handle(event) { return event.rawInput.includes("swordfish") ? { decision: "block", reason: "that is a secret" } : { decision: "allow" }; }');
   await page.getByRole("button", { name: "Create hook" }).click();
@@ -173,9 +170,7 @@ test("hostile texts run nothing and overflow nothing", async () => {
   await page.getByLabel("Name", { exact: true }).fill(hostile.slice(0, 250));
   await page.getByLabel("Matcher").fill("^list_dir$");
   await page.getByRole("radio", { name: "script" }).check();
-  await page.locator(".cm-content").first().click();
-  await page.keyboard.press("Control+a");
-  await page.keyboard.insertText(`function handle() { return { decision: "block", reason: ${JSON.stringify(hostile.slice(0, 1500))} }; }`);
+  await write(page, "Script", `function handle() { return { decision: "block", reason: ${JSON.stringify(hostile.slice(0, 1500))} }; }`);
   await page.getByRole("button", { name: "Create hook" }).click();
   await page.getByRole("tab", { name: "Overview" }).waitFor();
   const fits = async (): Promise<void> => {

@@ -185,15 +185,7 @@ function Chain({ asked, past, about, above }: { asked: Question | undefined; pas
             {hasTool(moment) && (
               <>
                 <Field label={words.test.tool}>{(about) => <Input {...about} className="font-mono" value={tool} onChange={(change) => setTool(change.target.value)} />}</Field>
-                <div>
-                  <p className="mb-1 font-medium">{words.test.input}</p>
-                  <CodeField language="json" label={words.test.input} value={input} onChange={setInput} />
-                  {bad !== undefined && (
-                    <p role="alert" className="text-small text-block">
-                      {bad}
-                    </p>
-                  )}
-                </div>
+                <CodeField language="json" label={words.test.input} value={input} onChange={setInput} error={bad} />
               </>
             )}
             <div>

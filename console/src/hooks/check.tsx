@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 
 import { useAgents } from "../wire/queries.ts";
-import type { MatcherCheck } from "../wire/types.ts";
+import type { ConditionCheck, MatcherCheck } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 
@@ -12,10 +12,10 @@ const QUIET_MS = 300;
 /** Most tools that are named. */
 const NAMED = 8;
 
-interface Asked {
+export interface Asked {
   readonly matcher: string;
   readonly condition: string;
-  /** The agents that it is about, by their names; none means all. */
+  /** The agents that it is about; none means all. */
   readonly agents: readonly string[];
 }
 
@@ -25,9 +25,15 @@ export function together(checks: readonly MatcherCheck[]): MatcherCheck | null {
   return first === undefined ? null : { ...first, matches: [...new Set(checks.flatMap(({ matches }) => matches))].sort() };
 }
 
-/** What the server says of a matcher and a condition while they are typed. Nothing is run. */
-export function Check({ matcher, condition, agents }: { matcher: string; condition: string; agents: readonly string[] }) {
-  const words = useWords().rules.check;
+/** What the server says of a matcher and a condition, and of which ones. */
+export interface Checked {
+  readonly about: Asked;
+  readonly matcher: MatcherCheck | null;
+  readonly condition: ConditionCheck | null;
+}
+
+/** Asks the server about a matcher and a condition while they are typed. Nothing is run. */
+export function useCheck({ matcher, condition, agents }: Asked): Checked | undefined {
   const { connection } = useWire();
   const may = useMay("operator");
   const names = (useAgents().data ?? []).filter(({ uuid }) => agents.includes(uuid)).map(({ id }) => id);
@@ -50,7 +56,13 @@ export function Check({ matcher, condition, agents }: { matcher: string; conditi
     retry: false,
     placeholderData: (before) => before,
   }).data;
-  const { matcher: tools, condition: cel } = (wanted ? found : undefined) ?? { matcher: null, condition: null };
+  return wanted ? found : undefined;
+}
+
+/** What the server said of them, in words. */
+export function Check({ found }: { found: Checked | undefined }) {
+  const words = useWords().rules.check;
+  const { matcher: tools, condition: cel } = found ?? { matcher: null, condition: null };
   const named = tools?.matches.slice(0, NAMED).join(", ") ?? "";
   const whose = found?.about.agents.join(", ") ?? "";
   return (

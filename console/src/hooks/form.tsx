@@ -1,13 +1,14 @@
-import { type UseFormReturn, useWatch } from "react-hook-form";
+import { Controller, type UseFormReturn, useWatch } from "react-hook-form";
 
 import { clsx } from "../ui/clsx.ts";
+import { CodeField } from "../ui/code-field.tsx";
 import { Check as Box, Field, Input, Select } from "../ui/field.tsx";
 import { useAgents } from "../wire/queries.ts";
 import { EVENTS, GATES, HANDLERS, SCOPES } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { isBetween, MAX_NAME_CHARS, MAX_PRIORITY, MAX_TIMEOUT_MS, MIN_PRIORITY } from "./bounds.ts";
-import { Check } from "./check.tsx";
+import { Check, useCheck } from "./check.tsx";
 import { atEvent, type Draft } from "./draft.ts";
 import { HandlerFields } from "./handler-fields.tsx";
 
@@ -129,15 +130,33 @@ function HandlerChoice({ form: { register, control } }: { form: Form }) {
 function Conditions({ form: { register, control } }: { form: Form }) {
   const words = useWords().hooks;
   const [matcher, condition, scope, agents] = useWatch({ control, name: ["matcher", "condition", "scope", "agents"] });
+  const found = useCheck({ matcher, condition, agents: scope === "agent" ? agents : [] });
+  // What is said of an earlier text marks nothing in this one.
+  const said = found?.about.condition === condition ? (found.condition ?? undefined) : undefined;
+  const isWrongMatcher = found?.about.matcher === matcher && found.matcher?.ok === false;
   return (
     <>
       <Field label={words.fields.matcher} hint={words.hints.matcher}>
-        {(about) => <Input {...about} className="font-mono" placeholder="^(exec|write_file)$" {...register("matcher")} />}
+        {(about) => <Input {...about} aria-invalid={isWrongMatcher || undefined} className="font-mono" placeholder="^(exec|write_file)$" {...register("matcher")} />}
       </Field>
-      <Field label={words.fields.condition} hint={words.hints.condition}>
-        {(about) => <Input {...about} className="font-mono" placeholder={'tool_name == "exec" && size(tool_input.command) > 80'} {...register("condition")} />}
-      </Field>
-      <Check matcher={matcher} condition={condition} agents={scope === "agent" ? agents : []} />
+      <Controller
+        control={control}
+        name="condition"
+        render={({ field }) => (
+          <CodeField
+            language="cel"
+            label={words.fields.condition}
+            hint={words.hints.condition}
+            example={'tool_name == "exec" && size(tool_input.command) > 80'}
+            value={field.value}
+            onChange={field.onChange}
+            ref={field.ref}
+            isWrong={said?.ok === false}
+            said={said}
+          />
+        )}
+      />
+      <Check found={found} />
     </>
   );
 }

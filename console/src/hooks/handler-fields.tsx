@@ -135,13 +135,7 @@ function ScriptFields({ form: { control } }: { form: Form }) {
       control={control}
       name="source"
       rules={{ required: words.needed, validate: fits }}
-      render={({ field, fieldState }) => (
-        <div>
-          <p className="mb-1 font-medium">{words.fields.source}</p>
-          <CodeField language="javascript" label={words.fields.source} value={field.value} onChange={field.onChange} />
-          <p className={fieldState.error === undefined ? "mt-1 text-small text-muted" : "mt-1 text-small text-block"}>{fieldState.error?.message ?? words.hints.source}</p>
-        </div>
-      )}
+      render={({ field, fieldState }) => <CodeField language="javascript" label={words.fields.source} hint={words.hints.source} error={fieldState.error?.message} value={field.value} onChange={field.onChange} ref={field.ref} />}
     />
   );
 }

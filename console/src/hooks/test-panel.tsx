@@ -99,11 +99,7 @@ export function TestPanel({ event, what, first = ANY_EVENT }: { event: Checkpoin
                 <option key={one} value={one} />
               ))}
             </datalist>
-            <div>
-              <p className="mb-1 font-medium">{words.input}</p>
-              <CodeField language="json" label={words.input} value={input} onChange={setInput} />
-              {bad !== undefined && <p className="text-small text-block">{bad}</p>}
-            </div>
+            <CodeField language="json" label={words.input} value={input} onChange={setInput} error={bad} />
           </>
         ) : (
           <Field label={words.text}>{(about) => <Area {...about} rows={3} value={text} onChange={(change) => setText(change.target.value)} />}</Field>

@@ -31,12 +31,13 @@ export function Field({
   const described = hint !== undefined || error !== undefined;
   return (
     <div className={clsx("min-w-0", className)}>
-      <label htmlFor={id} className="mb-1 block font-medium">
+      {/* An editor is no element that a label can be for; its host hands the focus on. */}
+      <label htmlFor={id} className="mb-1 block font-medium" onClick={() => document.getElementById(id)?.focus()}>
         {label}
       </label>
       {children({ id, "aria-describedby": described ? `${id}-about` : undefined, "aria-invalid": error !== undefined || undefined })}
       {described && (
-        <p id={`${id}-about`} className={clsx("mt-1 text-small", error === undefined ? "text-muted" : "text-block")}>
+        <p key={error === undefined ? "hint" : "error"} id={`${id}-about`} role={error === undefined ? undefined : "alert"} className={clsx("mt-1 text-small", error === undefined ? "text-muted" : "text-block")}>
           {error ?? hint}
         </p>
       )}
