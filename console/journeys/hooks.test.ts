@@ -141,10 +141,10 @@ test("two people edit one rule: the second sees both sides, and nothing typed is
   await dialog.waitFor();
   await expect.poll(() => dialog.getByRole("table").innerText()).toContain('"timeout_ms": 3000');
   await expect.poll(() => dialog.getByRole("table").innerText()).toContain('"priority": 7');
-  await dialog.getByRole("button", { name: "Go on editing" }).click();
+  await dialog.getByRole("button", { name: "Keep editing" }).click();
   await expect.poll(() => ben.getByLabel("Priority").inputValue()).toBe("7");
   await ben.getByRole("button", { name: "Save", exact: true }).click();
-  await ben.getByRole("dialog").getByRole("button", { name: "Save mine over it" }).click();
+  await ben.getByRole("dialog").getByRole("button", { name: "Overwrite with mine" }).click();
   await ben.getByText("Saved as version 3").waitFor();
   await Promise.all([one.close(), two.close()]);
 });
@@ -174,7 +174,7 @@ test("a matcher and a condition are checked while they are typed", async () => {
   await page.getByRole("listbox", { name: en.editor.completions }).getByRole("option", { name: /raw_tool_name/, selected: true }).click();
   await expect.poll(() => condition.innerText()).toBe("raw_tool_name");
   await write(page, "Condition", 'tool_name == "list_dir"');
-  await said.getByText("can be read").waitFor();
+  await said.getByText("is valid").waitFor();
   await condition.locator(".cm-wrong").waitFor({ state: "detached" });
   expect(await condition.getAttribute("aria-invalid")).toBeNull();
   // The label leads to it, and Tab out of it.
@@ -278,7 +278,7 @@ test("what the server refuses is said with its cause and what to do", async () =
   await expect.poll(() => page.getByLabel("URL").inputValue()).toBe("http://localhost:1/check");
   await page.getByLabel("URL").fill("");
   await page.getByRole("button", { name: "Create hook" }).click();
-  await page.getByText("This is needed.").waitFor();
+  await page.getByText("This field is required.").waitFor();
   await page.getByLabel("Time limit in ms").fill("10001");
   await page.getByLabel("Time limit in ms").blur();
   await page.getByText("A whole number from 0 to 10000.").waitFor();

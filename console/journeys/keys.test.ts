@@ -150,7 +150,7 @@ test("everything is found by its name: a turn, a hook of the configuration, an a
   await found("dark");
   await page.keyboard.press("Enter");
   await expect.poll(() => page.evaluate(() => document.documentElement.dataset["theme"])).toBe("dark");
-  await found("colours of the system");
+  await found("system colours");
   await page.keyboard.press("Enter");
   await found("begin a conversation");
   await page.keyboard.press("Enter");

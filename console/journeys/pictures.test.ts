@@ -163,7 +163,7 @@ test.runIf(wanted)("pictures of the pages", async () => {
       await page.getByLabel(scope, { exact: true }).check();
     }
     await page.getByRole("button", { name: "Create key" }).click();
-    await page.getByRole("button", { name: "I have kept it" }).click();
+    await page.getByRole("button", { name: "I have saved it" }).click();
   }
   await page.locator("tr[data-name]").nth(KEYS.length - 1).waitFor();
   await shot("settings-keys");

@@ -31,7 +31,7 @@ test("a key is shown once, copied, lets a program in, and is revoked", async () 
   await page.getByRole("button", { name: "New API key" }).click();
   const dialog = page.getByRole("dialog", { name: "New API key" });
   await dialog.getByRole("button", { name: "Create key" }).click();
-  await dialog.getByText("This is needed.").waitFor();
+  await dialog.getByText("This field is required.").waitFor();
   await dialog.getByLabel("Name").fill("nightly build");
   await dialog.getByLabel("Owner").fill("ci");
   await dialog.getByText("becomes one, with the role that the key takes").waitFor();
@@ -42,7 +42,7 @@ test("a key is shown once, copied, lets a program in, and is revoked", async () 
   expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(key);
   expect((await ask(page, "", "agents.list", {}, key)).ok).toBe(true);
   expect((await ask(page, "", "hooks.create", {}, key)).error?.code).toBe("UNAUTHORIZED");
-  await page.getByRole("button", { name: "I have kept it" }).click();
+  await page.getByRole("button", { name: "I have saved it" }).click();
   // It is nowhere any more: not in the page, not in what the browser keeps, not in what the server lists.
   expect(await page.content()).not.toContain(key);
   expect(await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }))).not.toContain(key);
@@ -58,7 +58,7 @@ test("a key is shown once, copied, lets a program in, and is revoked", async () 
   await sure.getByRole("button", { name: "Revoke" }).click();
   await page.getByText("There is no API key in use").waitFor();
   expect((await ask(page, "", "agents.list", {}, key)).error?.code).toBe("UNAUTHORIZED");
-  await page.getByLabel("Show those that ended, too").check();
+  await page.getByLabel("Show expired and revoked keys, too").check();
   await expect.poll(() => row(page, "nightly build").innerText()).toContain("revoked");
   await expect.poll(() => page.url()).toContain("all=yes");
   await context.close();

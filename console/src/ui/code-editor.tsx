@@ -149,6 +149,8 @@ export default function CodeEditor({ value, onChange, language, label, id, about
       ],
     });
     const created = new EditorView({ state, root, parent: root });
+    // Whoever sets the focus to the host means the text, not the box that scrolls around it.
+    created.scrollDOM.addEventListener("focus", () => created.focus());
     // Names of elements are known only within their root.
     const paragraph = document.createElement("p");
     paragraph.id = "about";

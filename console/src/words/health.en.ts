@@ -3,7 +3,7 @@ const count = (n: number, one: string, many: string): string => `${n.toLocaleStr
 
 export const healthEn = {
   title: "Health",
-  loading: "Looking…",
+  loading: "Loading…",
   answer: (wrong: readonly string[]) => (wrong.length === 0 ? "Everything watched here works." : `${wrong.join(". ")}.`),
   wrong: {
     doctor: "A doctor check failed",
@@ -13,7 +13,7 @@ export const healthEn = {
     off: "A hook cannot act here",
     spent: "The budget for judges is spent",
     low: "The budget for judges is low",
-    node: "A node is away or has another configuration",
+    node: "A node is away or has a different configuration",
   },
   breakers: "Hooks that do not act",
   noBreaker: (on: number) => `None: ${count(on, "hook is", "hooks are")} on, and no breaker is open.`,
@@ -28,7 +28,7 @@ export const healthEn = {
     run: "Run doctor",
     runs: "Running…",
     armed: (n: number, all: number) => `${n} of ${count(all, "guard is", "guards are")} armed.`,
-    states: { ok: "good", note: "look at it", failed: "failed" },
+    states: { ok: "good", note: "check it", failed: "failed" },
     stderr: "Standard error",
   },
   parts: {
@@ -57,7 +57,7 @@ export const healthEn = {
     online: "online",
     away: "away",
     silent: (s: number) => `silent for ${s} s`,
-    differs: (agents: string) => `takes no turns of ${agents}: most nodes have another configuration of them`,
+    differs: (agents: string) => `takes no turns of ${agents}: most nodes have a different configuration for them`,
     addresses: "Addresses",
     turns: "Turns",
     version: "Version",

@@ -5,7 +5,7 @@ export const overview = {
   title: "Overview",
   loading: "Loading…",
   answer: (bad: number, on: number, all: number, waiting: number) =>
-    `${bad === 0 ? (all === 0 ? "No hook guards this tenant yet." : on === 0 ? "No hook is on." : `${count(on, "hook is", "hooks are")} on, and nothing is wrong with any.`) : `${count(bad, "hook needs", "hooks need")} a look.`}${waiting === 0 ? "" : ` ${count(waiting, "call waits", "calls wait")} for a person.`}`,
+    `${bad === 0 ? (all === 0 ? "No hook guards this tenant yet." : on === 0 ? "No hook is on." : `${count(on, "hook is", "hooks are")} on, and nothing is wrong with any.`) : `${count(bad, "hook needs", "hooks need")} attention.`}${waiting === 0 ? "" : ` ${count(waiting, "call waits", "calls wait")} for a person.`}`,
   guards: { armed: "armed", unproven: "unproven", broken: "broken", tripped: "tripped", disabled: "off" },
   lookAt: "Look at these first",
   waiting: "approvals",
@@ -14,7 +14,7 @@ export const overview = {
   chart: "What hooks decided, over time",
   now: "now",
   from: "From",
-  partial: "There was more than is counted here: only the newest.",
+  partial: "There were more: only the newest are counted here.",
   asTable: "As a table",
   lastBlocked: "Recently blocked",
   all: "All of them",

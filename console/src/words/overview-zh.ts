@@ -20,7 +20,7 @@ export const overview: Words["overview"] = {
   blocking: "阻止最多",
   slowest: "最慢（第 95 百分位）",
   runs: (n) => `运行 ${n} 次`,
-  noBlocks: "这段时间内没有钩子拦截任何内容。",
+  noBlocks: "这段时间内没有钩子阻止任何内容。",
   noHooks: "这段时间内没有询问钩子。",
   budget: "本月评判预算",
   spent: (used, total) => `已用 ${used} / ${total} 个 token`,

@@ -53,7 +53,7 @@ export const turns: Words["turns"] = {
     stopped: () => "有人停止了此轮次。",
     cut: () => "服务器在中途退出。",
   },
-  round: (n) => `第 ${n} 轮`,
+  round: (n) => `第 ${n} 回合`,
   model: "模型",
   runs: "运行",
   child: (agent) => `子智能体 ${agent}`,
