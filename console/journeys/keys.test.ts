@@ -191,6 +191,12 @@ test("a member is added and disabled with keys alone, and the focus comes back",
   await find("Members", "Members");
   const add = page.getByRole("button", { name: "Add a member" });
   await add.focus();
+  // What is searched for has the focus as soon as it opens.
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox", { name: en.find.label }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await expect.poll(() => add.evaluate((one) => one === document.activeElement)).toBe(true);
   await page.keyboard.press("Enter");
   await page.getByRole("dialog").waitFor();
   expect(await page.evaluate(() => document.querySelector("[role=dialog]")?.contains(document.activeElement))).toBe(true);

@@ -58,7 +58,7 @@ export function ChatPage() {
 
 function SessionLink({ session }: { session: SessionLine }) {
   return (
-    <Link to="/chat/$key" params={{ key: session.key }} className="block rounded px-2 py-1 hover:bg-raised max-sm:min-h-11" activeProps={{ className: "bg-tint!", "aria-current": "page" }}>
+    <Link to="/chat/$key" params={{ key: session.key }} className="block rounded px-2 py-1 hover:bg-raised max-sm:min-h-11" activeProps={{ className: "bg-tint! font-semibold", "aria-current": "page" }}>
       <span className="block truncate">{session.label || parts(session.key)?.conversation || session.key}</span>
       <span className="block truncate text-small text-muted">
         {session.agentId}

@@ -1,3 +1,4 @@
+import { useId } from "react";
 import { Controller, type UseFormReturn, useWatch } from "react-hook-form";
 
 import { clsx } from "../ui/clsx.ts";
@@ -80,15 +81,16 @@ function Where({ form }: { form: Form }) {
 function AgentChoice({ form: { register, formState } }: { form: Form }) {
   const words = useWords().hooks;
   const agents = useAgents().data ?? [];
+  const error = useId();
   return (
-    <fieldset>
+    <fieldset aria-describedby={formState.errors.agents === undefined ? undefined : error}>
       <legend className="mb-1 font-medium">{words.fields.agents}</legend>
       <div className="flex flex-wrap gap-4">
         {agents.map((agent) => (
           <Box key={agent.uuid} label={agent.id} value={agent.uuid} {...register("agents", { validate: (chosen) => chosen.length > 0 || words.oneAgent })} />
         ))}
       </div>
-      {formState.errors.agents !== undefined && <p className="text-small text-block">{words.oneAgent}</p>}
+      {formState.errors.agents !== undefined && <p id={error} role="alert" className="text-small text-block">{words.oneAgent}</p>}
     </fieldset>
   );
 }

@@ -29,7 +29,7 @@ const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 export function Finder({ open, onClose }: { open: boolean; onClose: () => void }) {
   const words = useWords();
   return (
-    <Dialog open={open} onClose={onClose} title={words.frame.find}>
+    <Dialog open={open} onClose={onClose} title={words.frame.find} about={words.find.about}>
       <Search onClose={onClose} />
     </Dialog>
   );
@@ -160,7 +160,7 @@ function Search({ onClose }: { onClose: () => void }) {
             id={`${list}-${index}`}
             role="option"
             aria-selected={index === at}
-            className={clsx("flex cursor-pointer justify-between gap-2 rounded px-2 py-1 max-sm:min-h-11", index === at && "bg-tint")}
+            className={clsx("flex cursor-pointer justify-between gap-2 rounded px-2 py-1 max-sm:min-h-11", index === at && "bg-tint outline-2 -outline-offset-2 outline-accent")}
             onClick={() => go(one)}
           >
             <span className="truncate">{one.name}</span>

@@ -5,7 +5,7 @@ import { useWords } from "../words/use-words.ts";
 export function KeyList({ open, onClose }: { open: boolean; onClose: () => void }) {
   const words = useWords().keys;
   return (
-    <Dialog open={open} onClose={onClose} title={words.title}>
+    <Dialog open={open} onClose={onClose} title={words.title} about={words.about}>
       <dl className="mt-2 grid grid-cols-[96px_1fr] gap-y-1">
         {words.list.map(([key, does]) => (
           <div key={key} className="contents">

@@ -9,7 +9,7 @@ import { useMay, useWire } from "../wire/use-wire.ts";
 import { useLanguage, useWords } from "../words/use-words.ts";
 import { type Preferences, PreferencesContext } from "./preferences.ts";
 
-const ITEM = "flex cursor-pointer items-center rounded px-2 py-1 data-highlighted:bg-tint data-highlighted:outline-none max-sm:min-h-11";
+const ITEM = "flex cursor-pointer items-center rounded px-2 py-1 -outline-offset-2! outline-accent data-highlighted:bg-tint data-highlighted:outline-2 max-sm:min-h-11";
 
 export interface MenuAbout {
   readonly more: readonly { readonly to: string; readonly name: string }[];

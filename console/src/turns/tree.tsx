@@ -120,7 +120,7 @@ const TreeRow = memo(function TreeRow({ one, at, start, height, length, isChosen
       aria-selected={isChosen}
       aria-expanded={has ? isOpen : undefined}
       data-row-id={row.id}
-      className={clsx("absolute inset-x-0 top-0 grid cursor-pointer grid-cols-[minmax(0,1fr)_104px_30%_56px] items-center gap-2 max-sm:grid-cols-[minmax(0,1fr)_auto_52px] border-b border-line px-2", isChosen ? "bg-tint" : "hover:bg-raised")}
+      className={clsx("absolute inset-x-0 top-0 grid cursor-pointer grid-cols-[minmax(0,1fr)_104px_30%_56px] items-center gap-2 max-sm:grid-cols-[minmax(0,1fr)_auto_52px] border-b border-line px-2", isChosen ? "bg-tint shadow-[inset_3px_0_0_var(--accent)]" : "hover:bg-raised")}
       style={{ transform: `translateY(${start}px)`, height }}
       onClick={() => (isChosen && has ? turn(row.id) : choose(row.id))}
     >

@@ -1,16 +1,23 @@
 import * as Radix from "@radix-ui/react-dialog";
-import { type ReactNode, useRef, useState } from "react";
+import { type ReactNode, useState } from "react";
 
 import { useWords } from "../words/use-words.ts";
 import { Button } from "./button.tsx";
 import { clsx } from "./clsx.ts";
 import { Field, Input } from "./field.tsx";
+import { focusAfter } from "./focus.ts";
 import { Problem } from "./problem.tsx";
 
+/** What has the focus; the page as a whole does not count. */
+const focused = (): HTMLElement | null => (document.activeElement instanceof HTMLElement && document.activeElement !== document.body ? document.activeElement : null);
+
 /** A dialog. Esc closes it, and the focus goes back to where it was. */
-export function Dialog({ open, onClose, title, about, wide = false, children }: { open: boolean; onClose: () => void; title: string; about?: string | undefined; wide?: boolean; children: ReactNode }) {
-  // The library knows only openers of its own.
-  const opener = useRef<Element>(null);
+export function Dialog({ open, onClose, title, about, wide = false, children }: { open: boolean; onClose: () => void; title: string; about: string; wide?: boolean; children: ReactNode }) {
+  // The library knows only openers of its own. When the dialog is there, a field in it may have the focus already.
+  const [{ wasOpen, opener }, setOpening] = useState<{ wasOpen: boolean; opener: HTMLElement | null }>({ wasOpen: false, opener: null });
+  if (open !== wasOpen) {
+    setOpening({ wasOpen: open, opener: open ? focused() : opener });
+  }
   return (
     <Radix.Root open={open} onOpenChange={(now) => !now && onClose()}>
       <Radix.Portal>
@@ -18,19 +25,13 @@ export function Dialog({ open, onClose, title, about, wide = false, children }: 
         <div className="fixed inset-0 z-10 bg-[rgb(0_0_0/0.4)]" />
         <Radix.Content
           className={clsx("fixed top-[10vh] left-1/2 z-20 flex max-h-[80vh] w-[calc(100vw-32px)] -translate-x-1/2 flex-col overflow-y-auto rounded-md border border-line bg-surface p-4", wide ? "max-w-240" : "max-w-120")}
-          onOpenAutoFocus={() => {
-            opener.current = document.activeElement;
-          }}
           onCloseAutoFocus={(event) => {
             event.preventDefault();
-            if (opener.current instanceof HTMLElement && opener.current.isConnected) {
-              opener.current.focus();
-            }
+            focusAfter(opener, document.getElementById("main"))?.focus();
           }}
-          {...(about === undefined ? { "aria-describedby": undefined } : {})}
         >
           <Radix.Title className="text-large font-semibold">{title}</Radix.Title>
-          {about !== undefined && <Radix.Description className="mb-2 text-muted">{about}</Radix.Description>}
+          <Radix.Description className="mb-2 text-muted">{about}</Radix.Description>
           {children}
         </Radix.Content>
       </Radix.Portal>

@@ -64,7 +64,7 @@ export function Check({ label, hint, ...rest }: InputHTMLAttributes<HTMLInputEle
     <div className="flex gap-2">
       <input id={id} type="checkbox" className="mt-1 size-4 shrink-0 accent-accent" aria-describedby={hint === undefined ? undefined : `${id}-about`} {...rest} />
       <div>
-        <label htmlFor={id} className="font-medium">
+        <label htmlFor={id} className="inline-block min-h-6 min-w-6 py-0.5 font-medium">
           {label}
         </label>
         {hint !== undefined && (

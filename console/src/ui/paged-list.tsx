@@ -5,6 +5,7 @@ import type { Paged } from "../wire/paged.ts";
 import { useWords } from "../words/use-words.ts";
 import { Button } from "./button.tsx";
 import { clsx } from "./clsx.ts";
+import { Newer } from "./newer.tsx";
 import { Card } from "./page.tsx";
 import { Problem } from "./problem.tsx";
 
@@ -47,18 +48,15 @@ export function PagedList<Row>({ label, list, newer, height, idOf, empty, childr
   const [times, setTimes] = useState(0);
   return (
     <>
-      {newer > 0 && (
-        <div className="mb-2">
-          <Button
-            onClick={() => {
-              setTimes((so) => so + 1);
-              void anew();
-            }}
-          >
-            {words.newer(newer)}
-          </Button>
-        </div>
-      )}
+      <Newer
+        list={{
+          newer,
+          show: () => {
+            setTimes((so) => so + 1);
+            void anew();
+          },
+        }}
+      />
       {error !== null && <Problem error={error} retry={() => void anew()} />}
       {isPending && error === null && <p className="text-muted">{words.loading}</p>}
       {!isPending && rows.length === 0 && !hasMore && empty}

@@ -32,9 +32,10 @@ export const en = {
     connecting: "Connecting…",
     lost: "The connection to the server is lost. Trying again…",
   },
-  find: { talk: "Begin a conversation", turn: "turn", label: "Page, hook, turn, conversation, agent or action", nothing: "Nothing has that name.", page: "page", hook: "hook", session: "conversation", agent: "agent", action: "action" },
+  find: { about: "Type a part of a name. The arrow keys choose, Enter opens.", talk: "Begin a conversation", turn: "turn", label: "Page, hook, turn, conversation, agent or action", nothing: "Nothing has that name.", page: "page", hook: "hook", session: "conversation", agent: "agent", action: "action" },
   keys: {
     title: "Keys",
+    about: "They work while you type in no field; ⌘K, Ctrl-K and Esc work everywhere.",
     list: [
       ["⌘K, Ctrl-K", "find anything"],
       ["j, k", "next and previous row of a list"],
