@@ -127,7 +127,7 @@ const TreeRow = memo(function TreeRow({ one, at, start, height, length, isChosen
       <span className="flex min-w-0 items-center gap-1" style={{ paddingLeft: (level - 1) * 14 }}>
         <span
           aria-hidden="true"
-          className="w-4 shrink-0 text-center text-muted"
+          className="w-6 shrink-0 text-center leading-6 text-muted"
           onClick={(event) => {
             event.stopPropagation();
             if (has) {

@@ -7,7 +7,7 @@ export function PageHead({ title, shown, answer, above, actions }: { title: stri
   }, [title]);
   return (
     <header className="mb-4">
-      {above !== undefined && <p className="text-small text-muted">{above}</p>}
+      {above !== undefined && <p className="text-small text-muted [&>a]:inline-block [&>a]:py-1">{above}</p>}
       <div className="flex flex-wrap items-center gap-2">
         <h1 className="mr-auto flex min-w-0 flex-wrap items-center gap-2 text-title font-semibold">{shown ?? title}</h1>
         {actions}
