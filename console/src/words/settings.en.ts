@@ -122,7 +122,7 @@ export const settingsEn = {
     createAction: "Create tenant",
     tenant: "Tenant",
     slug: "Short name",
-    slugHint: "a to z, 0 to 9 and -. It stands in addresses and never changes.",
+    slugHint: "a to z, 0 to 9 and -. It is part of addresses and never changes.",
     name: "Name",
     nameHint: "Shown to people. Default: the short name.",
     state: "State",
