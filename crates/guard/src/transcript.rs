@@ -86,12 +86,17 @@ pub fn transcript_calls(text: &str) -> Vec<TranscriptCall> {
     found.calls()
 }
 
+/// The member of a line in which the host says itself how a call ended, beside what its model was told.
+const ENDED: &str = "toolCallResult";
+
 /// A conversation, as far as it was read.
 #[derive(Debug, Default)]
 pub struct Transcript {
     calls: Vec<TranscriptCall>,
     /// The ids of the calls.
     ids: BTreeSet<String>,
+    /// The ids of the calls that the host turned away before it started them.
+    not_started: BTreeSet<String>,
     /// What came of calls, by their ids, and whether it is marked as an error.
     results: BTreeMap<String, (String, bool)>,
 }
@@ -101,6 +106,7 @@ impl Transcript {
     pub fn take(&mut self, document: &str) -> bool {
         let read = json::parse(document);
         if let Ok(value) = &read {
+            self.not_started.extend(not_started(value));
             self.look(value, None);
         }
         read.is_ok()
@@ -187,15 +193,25 @@ impl Transcript {
         Some(shape.result)
     }
 
-    /// The calls that have a result, in their order.
+    /// The calls that were started and have a result, in their order.
     pub fn calls(self) -> Vec<TranscriptCall> {
-        let Self { calls, results, ids: _ } = self;
+        let Self { calls, results, not_started, ids: _ } = self;
         let done = |call: TranscriptCall| {
+            if call.id.as_ref().is_some_and(|id| not_started.contains(id)) {
+                return None;
+            }
             let (result, failed) = results.get(call.id.as_ref()?)?.clone();
             Some(TranscriptCall { result, failed, ..call })
         };
         calls.into_iter().filter_map(done).collect()
     }
+}
+
+/// The call that was not started, where `line` is about the end of one. What stands deeper may be a tool's own words.
+fn not_started(line: &Value) -> Option<String> {
+    let ended = line.get(ENDED)?;
+    (ended.get("executionStatus").and_then(Value::as_str) == Some("not_started")).then_some(())?;
+    ended.get("callId").and_then(Value::as_str).map(str::to_owned)
 }
 
 /// Whether the members of a result say that it is an error.

@@ -226,6 +226,24 @@ fn what_an_agent_rejects_itself_is_no_gap() {
 }
 
 #[test]
+fn a_call_that_its_agent_did_not_start_never_ran() {
+    let call =
+        json!({"parts": [{"functionCall": {"id": "a", "name": "run_shell_command", "args": {"command": "sleep 5"}}}]});
+    let told = |ended: domain::json::Value| {
+        let response = json!({"id": "a", "name": "run_shell_command", "response": {"error": "Blocked"}});
+        let line = json!({"message": {"parts": [{"functionResponse": response}]}, "toolCallResult": ended});
+        transcript_calls(&format!("{call}\n{line}\n")).len()
+    };
+    let end = |id: &str, how: &str| json!({"callId": id, "status": "error", "executionStatus": how});
+    assert_eq!(told(end("a", "not_started")), 0);
+    // Another call, another end, and what a tool can write.
+    for other in [end("b", "not_started"), end("a", "completed"), json!({"resultDisplay": end("a", "not_started")})] {
+        assert_eq!(told(other.clone()), 1, "{other}");
+        assert_eq!(told(json!({"toolCallResult": end("a", "not_started")})), 1);
+    }
+}
+
+#[test]
 fn no_text_breaks_reading() {
     for text in ["", "{", "null", "[[[", "{\"type\": \"tool_use\"}", "{\"id\": 1, \"name\": {}, \"args\": []}\n\u{0}"] {
         assert_eq!(transcript_calls(text), [], "{text}");

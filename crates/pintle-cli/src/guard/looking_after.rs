@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::places::GuardPlaces;
-use super::reconciling::{GuardGap, Unheard, disarmed, family, is_unread, reconcile, unheard_but, written_of};
+use super::reconciling::{GuardGap, Unheard, disarmed, heard_with, is_unread, reconcile, unheard_but, written_of};
 use super::session_files::HostTranscript;
 use super::sessions::{HostSession, PastGuard};
 use super::working::{CHANNEL, Desk};
@@ -80,7 +80,7 @@ impl Desk {
     async fn look_at(&self, env: &Env, wanted: fn(&HostSession) -> bool) {
         let all = self.sessions.all();
         for session in all.iter().filter(|session| wanted(session)) {
-            let asked: Vec<String> = family(&session.session, &all).into_iter().map(str::to_owned).collect();
+            let asked: Vec<String> = heard_with(session, &all).into_iter().map(str::to_owned).collect();
             let (places, env, looked_at) = (self.places.clone(), env.clone(), session.clone());
             let looking = tokio::task::spawn_blocking(move || look(&looked_at, &asked, (&env, &places)));
             let Ok((read, gaps)) = looking.await else { continue };

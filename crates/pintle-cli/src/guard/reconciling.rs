@@ -93,7 +93,7 @@ pub(crate) fn is_unread(session: &HostSession, now: &[HostTranscript]) -> bool {
 }
 
 /// The names of `session` and of those of `all` that work for it, however far below.
-pub(crate) fn family<'a>(session: &'a str, all: &'a [HostSession]) -> Vec<&'a str> {
+fn family<'a>(session: &'a str, all: &'a [HostSession]) -> Vec<&'a str> {
     let mut found = vec![session];
     let mut next = 0;
     while let Some(above) = found.get(next).copied() {
@@ -103,6 +103,21 @@ pub(crate) fn family<'a>(session: &'a str, all: &'a [HostSession]) -> Vec<&'a st
         next += 1;
     }
     found
+}
+
+/// The names of the sessions whose questions may be about what `session` wrote down: its own, those that work for it, and
+/// where several write into one file, as a sub-agent into that of its parent, theirs and those that work for them.
+pub(crate) fn heard_with<'a>(session: &'a HostSession, all: &'a [HostSession]) -> Vec<&'a str> {
+    let shares = |it: &&HostSession| {
+        let files = || session.transcripts.all().map(|known| &known.file);
+        it.host == session.host && it.transcripts.all().any(|known| files().any(|file| *file == known.file))
+    };
+    let mut names = family(&session.session, all);
+    for other in all.iter().filter(shares) {
+        let new: Vec<&str> = family(&other.session, all).into_iter().filter(|name| !names.contains(name)).collect();
+        names.extend(new);
+    }
+    names
 }
 
 /// The calls of `session` that nobody asked the guard about; `asked` are the names of the sessions whose questions may be
@@ -309,5 +324,28 @@ mod tests {
         assert_eq!(family("opencode:a", &all), ["opencode:a", "opencode:b", "opencode:c"]);
         assert_eq!(family("opencode:d", &all), ["opencode:d"]);
         assert_eq!(family("opencode:e", &all), ["opencode:e"]);
+    }
+
+    #[test]
+    fn who_writes_into_one_file_is_asked_about_together() {
+        let sessions = Sessions::default();
+        let hear = |id: &str, file: &str| {
+            let stdin =
+                json!({"sessionId": id, "cwd": "/w", "transcriptPath": file, "stopReason": "end_turn"}).to_string();
+            let input = HookInput { event: Some("agentStop"), environment: &[], cwd: "/w", stdin: stdin.as_bytes() };
+            sessions.place(&guard::host("copilot").unwrap().read(&input).unwrap(), None, Timestamp::UNIX_EPOCH);
+        };
+        for (id, file) in [("a", "/h/a.jsonl"), ("b", "/h/a.jsonl"), ("c", "/h/c.jsonl")] {
+            hear(id, file);
+        }
+        let all = sessions.all();
+        let heard = |id: &str| {
+            let session = all.iter().find(|it| it.session == id).unwrap();
+            heard_with(session, &all).into_iter().collect::<BTreeSet<_>>()
+        };
+        let both = BTreeSet::from(["copilot:a", "copilot:b"]);
+        assert_eq!(heard("copilot:a"), both);
+        assert_eq!(heard("copilot:b"), both);
+        assert_eq!(heard("copilot:c"), BTreeSet::from(["copilot:c"]));
     }
 }

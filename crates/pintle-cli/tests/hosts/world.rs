@@ -143,10 +143,16 @@ impl World {
         let folder = self.path("repo");
         let trial = TrialModel { url: &model.url, folder: folder.to_str().unwrap(), prompt: "do it" };
         let run = (host(id).trial.run)(&trial);
+        // What a trial keeps in a folder of its own stands where a person has it.
+        let (tried, kept) = (folder.join(".cline-data"), self.path("home/.cline/data"));
         for (name, text) in &run.files {
-            self.write(&format!("repo/{name}"), text);
+            match name.strip_prefix(".cline-data/") {
+                Some(name) => self.write(&format!("home/.cline/data/{name}"), text),
+                None => self.write(&format!("repo/{name}"), text),
+            };
         }
         let words = run.args.iter().filter(|word| !FORGETTING.contains(&word.as_str()));
+        let words = words.map(|word| if Path::new(word) == tried { kept.as_os_str() } else { word.as_ref() });
         let mut command = self.command(installed(&format!("{id}/node_modules/.bin/{id}")));
         command.args(words).args(unasked(id)).args(more).envs(run.env);
         command.output().unwrap()

@@ -16,7 +16,7 @@ use crate::guard::host_files::moved_folders;
 use crate::guard::installs::hosts;
 use crate::guard::kept_sessions::kept;
 use crate::guard::places::GuardPlaces;
-use crate::guard::reconciling::{Reconciled, Unheard, disarmed, family, reconcile, unheard};
+use crate::guard::reconciling::{Reconciled, Unheard, disarmed, heard_with, reconcile, unheard};
 use crate::guard::sessions::HostSession;
 use crate::guard::working::Desk;
 use crate::table::{folded, out_columns};
@@ -76,7 +76,7 @@ pub(super) fn run(global: &Global, args: &ReconcileArgs) -> Result<u8, CliError>
     let rows: Vec<Row> = chosen(args, all.clone())?
         .into_iter()
         .map(|session| Row {
-            read: reconcile(&session, &family(&session.session, &all), (&env, &places)),
+            read: reconcile(&session, &heard_with(&session, &all), (&env, &places)),
             disarmed: session.runs().then(|| disarmed(&session, &env, &places)).flatten().map(|gap| gap.text),
             session,
         })
