@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use domain::shell::{ShellCommand, ShellFacts};
 
-use crate::path_pattern::VISIBLE;
+use crate::path_pattern::{VISIBLE, visible};
 
 /// Programs that take the names they are given as they are: a pattern among their words was the shell's.
 const TAKES_NAMES: [&str; 22] = [
@@ -24,7 +24,12 @@ pub(crate) fn expanded<'p>(path: &'p str, facts: &ShellFacts) -> Cow<'p, str> {
     let says = |command: &&ShellCommand| command.argv.iter().any(|word| word.rsplit('/').next() == Some(last));
     let mut said = facts.commands.iter().filter(says).peekable();
     let is_of_shell = said.peek().is_some() && said.all(|command| TAKES_NAMES.contains(&command.name.as_str()));
-    if is_of_shell { format!("{folder}/{VISIBLE}{last}").into() } else { path.into() }
+    if is_of_shell { format!("{folder}/{}", visible(last)).into() } else { path.into() }
+}
+
+/// Whether a shell is sure to have expanded every pattern of the text of which `facts` tell.
+pub(crate) fn takes_names(facts: &ShellFacts) -> bool {
+    facts.commands.iter().all(|command| command.name == "cd" || TAKES_NAMES.contains(&command.name.as_str()))
 }
 
 #[cfg(test)]
@@ -44,7 +49,9 @@ mod tests {
         for (texts, path, expected) in [
             (&["rm -rf dist/*"][..], "/w/dist/*", "/w/dist/[^.]*"),
             (&["rm *"], "/w/*", "/w/[^.]*"),
-            (&["rm [ab]*"], "/w/[ab]*", "/w/[^.][ab]*"),
+            (&["rm [ab]*"], "/w/[ab]*", "/w/[^.]*"),
+            (&["rm ?a"], "/w/?a", "/w/[^.]a"),
+            (&["rm *a"], "/w/*a", "/w/[^.]*a"),
             (&["rm .*"], "/w/.*", "/w/.*"),
             (&["rm a*"], "/w/a*", "/w/a*"),
             (&["git rm *"], "/w/*", "/w/*"),

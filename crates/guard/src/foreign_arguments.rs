@@ -2,6 +2,7 @@
 
 use domain::json::{Object, Value, parse};
 
+use crate::braces;
 use crate::shell_tools::{script, words_of};
 use crate::tools::{Holds, all_strings, paths_in, strings};
 
@@ -33,8 +34,51 @@ const WORDS: [&str; 5] = ["args", "argv", "arguments", "params", "parameters"];
 /// The members that say what a tool does which does many things.
 const ACTIONS: [&str; 8] = ["action", "operation", "op", "method", "mode", "command", "cmd", "type"];
 
-/// The words of a tool that takes away whole folders, or fills them with what is not said.
-const TAKING: [&str; 27] = [
+/// The members whose texts are read by people, or name what is no file, in small letters without `_` and `-`.
+const SAID: [&str; 36] = [
+    "text",
+    "texts",
+    "body",
+    "content",
+    "contents",
+    "message",
+    "messages",
+    "title",
+    "description",
+    "comment",
+    "note",
+    "notes",
+    "summary",
+    "subject",
+    "query",
+    "q",
+    "sql",
+    "statement",
+    "key",
+    "keys",
+    "value",
+    "values",
+    "label",
+    "labels",
+    "slug",
+    "route",
+    "channel",
+    "channelid",
+    "entityname",
+    "entitynames",
+    "observation",
+    "observations",
+    "oldtext",
+    "newtext",
+    "oldstring",
+    "newstring",
+];
+
+/// The word of a tool that may fill a folder with what is not said.
+const FILLING: [&str; 1] = ["write"];
+
+/// The words of a tool that takes away whole folders, or puts whole ones elsewhere.
+const TAKING: [&str; 26] = [
     "delete",
     "remove",
     "rm",
@@ -61,7 +105,6 @@ const TAKING: [&str; 27] = [
     "clone",
     "copy",
     "cp",
-    "write",
 ];
 
 /// How the texts begin that are paths although a blank stands in them.
@@ -69,9 +112,6 @@ const ROOTS: [&str; 5] = ["/", "~/", "./", "../", "file:"];
 
 /// How the home folder is called where a shell reads it.
 const HOMES: [&str; 2] = ["$HOME", "${HOME}"];
-
-/// How many paths the braces of one text stand for at most; one with more is kept as it is. No person writes as many.
-const MAX_FORMS: usize = 64;
 
 /// The texts among `arguments` that may be paths of up to `longest` bytes, in all forms in which their braces may be meant.
 pub(crate) fn paths(arguments: &Object, longest: usize) -> Vec<String> {
@@ -97,37 +137,46 @@ fn told(text: &str, longest: usize) -> Vec<String> {
 fn forms(text: &str) -> Vec<String> {
     let home =
         HOMES.iter().find_map(|home| text.strip_prefix(home)).filter(|rest| rest.is_empty() || rest.starts_with('/'));
-    let (mut done, mut open) = (Vec::new(), vec![home.map_or_else(|| text.to_owned(), |rest| format!("~{rest}"))]);
-    while let Some(one) = open.pop() {
-        match braces(&one) {
-            Some((before, inside, after)) if done.len() + open.len() + inside.split(',').count() <= MAX_FORMS => {
-                open.extend(inside.split(',').map(|part| format!("{before}{part}{after}")));
+    let text = home.map_or_else(|| text.to_owned(), |rest| format!("~{rest}"));
+    // Braces without a comma stand for themselves.
+    let is_whole = |one: &str| braces::has_list(one) || one.contains("${");
+    let plain = |one: String| if is_whole(&one) { one } else { one.replace('{', "_") };
+    braces::listed(&text).into_iter().map(plain).collect()
+}
+
+/// The paths among `arguments` that stand where a tool may say a place, each in all its forms.
+pub(crate) fn placed(arguments: &Object, longest: usize) -> Vec<String> {
+    let (mut paths, mut open) = (Vec::new(), vec![arguments]);
+    while let Some(object) = open.pop() {
+        for (member, value) in object {
+            open.extend(objects(value));
+            if !SAID.contains(&plain(member).as_str()) {
+                paths.extend(texts(value).into_iter().flat_map(|text| told(text, longest)));
             }
-            Some(_) => done.push(one),
-            // Braces without a comma stand for themselves.
-            None => done.push(if one.contains("${") { one } else { one.replace('{', "_") }),
         }
     }
-    done
+    paths
 }
 
-/// Whether `path` is kept with braces that stand for more paths than are looked at.
-pub(crate) fn is_kept(path: &str) -> bool {
-    braces(path).is_some()
-}
-
-/// What stands before, in and behind the innermost braces of `text` that stand for more than one text.
-fn braces(text: &str) -> Option<(&str, &str, &str)> {
-    let (mut start, mut is_list) = (None, false);
-    for (at, letter) in text.match_indices(['{', ',', '}']) {
-        match (letter, start) {
-            ("{", _) => (start, is_list) = (Some(at), false),
-            (",", _) => is_list = true,
-            (_, Some(begin)) if is_list => return Some((&text[..begin], &text[begin + 1..at], &text[at + 1..])),
-            _ => {}
+/// Whether a member of `arguments`, however deep, is called as a file may be: a tool may take its name for one.
+pub(crate) fn has_files_as_members(arguments: &Object) -> bool {
+    let mut open = vec![arguments];
+    while let Some(object) = open.pop() {
+        if object.iter().any(|(member, _)| member.starts_with('.') || member.contains('/')) {
+            return true;
         }
+        open.extend(object.iter().flat_map(|(_, value)| objects(value)));
     }
-    None
+    false
+}
+
+/// The texts in `value` that stand in no object of it.
+fn texts(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(items) => items.iter().flat_map(texts).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Vec::new(),
+    }
 }
 
 /// The texts among `arguments` that may be run, however deep; a program and the words that it is given are one text.
@@ -180,7 +229,17 @@ fn plain(member: &str) -> String {
 
 /// Whether the tool `native` says of itself, or its `arguments` say, that it takes away whole folders or fills them.
 pub(crate) fn takes_folders(native: &str, arguments: &Object) -> bool {
-    let is_taking = |name: &str| words_of(name).iter().any(|word| TAKING.contains(&word.as_str()));
+    takes_away(native, arguments) || says(&FILLING, native, arguments)
+}
+
+/// The same, where it does not only write.
+pub(crate) fn takes_away(native: &str, arguments: &Object) -> bool {
+    says(&TAKING, native, arguments)
+}
+
+/// Whether the tool `native` or its `arguments` say one of `verbs`.
+fn says(verbs: &[&str], native: &str, arguments: &Object) -> bool {
+    let is_taking = |name: &str| words_of(name).iter().any(|word| verbs.contains(&word.as_str()));
     // The name of the server says nothing of the tool.
     let tool = native.rsplit("__").next().unwrap_or(native);
     // What a text of the shell does is known by reading it.
@@ -195,7 +254,7 @@ pub(crate) fn takes_folders(native: &str, arguments: &Object) -> bool {
 
 /// Whether `path` is written as one, and not as a word that may mean anything.
 pub(crate) fn is_written_as_path(path: &str) -> bool {
-    path.contains('/') || matches!(path, "~" | "." | "..")
+    path.contains('/') || path.starts_with('.') || path == "~"
 }
 
 #[cfg(test)]
@@ -233,13 +292,6 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_of_braces_is_read_once() {
-        for text in ["}".repeat(4_000_000), format!("{{{}", "}".repeat(4_000_000))] {
-            assert!(!is_kept(&text));
-        }
-    }
-
-    #[test]
     fn a_program_and_its_words_are_one_text() {
         for (arguments, text) in [
             (json!({"cmd": "pintle", "args": ["guard", "uninstall"]}), "pintle guard uninstall"),
@@ -251,6 +303,19 @@ mod tests {
             assert!(of(&arguments, run).contains(&text.to_owned()), "{arguments}");
         }
         assert_eq!(of(&json!({"name": "rm", "query": "args"}), run), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_said_is_no_place() {
+        for (arguments, expected) in [
+            (json!({"path": "/", "body": "~"}), "/"),
+            (json!({"old_text": "~", "edits": [{"newText": "/", "to": ["~", ["/u"]]}]}), "~ /u"),
+            (json!({"content": {"dir": "~"}, "entityNames": ["/"]}), "~"),
+        ] {
+            assert_eq!(of(&arguments, |arguments| placed(arguments, 4096)).join(" "), expected, "{arguments}");
+        }
+        assert!(of(&json!({"tree": [{".x": {}}]}), has_files_as_members));
+        assert!(!of(&json!({"path": "/", "x": {"body": ".x"}}), has_files_as_members));
     }
 
     #[test]

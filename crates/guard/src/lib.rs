@@ -3,6 +3,7 @@
 
 pub mod answer;
 pub mod asking;
+mod braces;
 pub mod clients;
 pub mod coverage;
 pub mod event;
@@ -36,7 +37,7 @@ pub use host::{ClientEntry, EntryDaemon, GuardHost, HostRefusals};
 pub use hosts::copilot::is_sent_later;
 pub use hosts::qwen::is_blank_prompt;
 pub use hosts::{HOSTS, host, in_scope, no_objection, panic_deny};
-pub use path_pattern::path_named;
+pub use path_pattern::{path_named, pattern_means};
 pub use protects::{GuardedFiles, OnDisk, protects, protects_behind};
 pub use ruling::{GuardRuling, RulingWord};
 pub use unread::{session_said, unread_deny};

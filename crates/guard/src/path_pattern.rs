@@ -109,6 +109,17 @@ pub(crate) fn below<'p>(pattern: &str, home: &str, path: &'p [String]) -> Option
 /// How a pattern begins that stands for no hidden name.
 pub(crate) const VISIBLE: &str = "[^.]";
 
+/// `name`, which a shell expands where it is a pattern, as one that stands for no hidden name.
+pub(crate) fn visible(name: &str) -> String {
+    let bracket = || if name.starts_with('[') { Some(bracket(name)?.1) } else { None };
+    match name.strip_prefix('?').or_else(bracket) {
+        _ if name.starts_with(VISIBLE) => name.to_owned(),
+        _ if name.starts_with('*') => format!("{VISIBLE}{name}"),
+        Some(rest) => format!("{VISIBLE}{rest}"),
+        None => name.to_owned(),
+    }
+}
+
 /// The letters that make a name a pattern.
 const PATTERN: [char; 5] = ['*', '?', '[', '{', '$'];
 
@@ -137,12 +148,27 @@ fn name_fits(part: &str, name: &str) -> bool {
     if is_pattern(name) {
         let wanted: Vec<Sign> =
             part.chars().map(|letter| if letter == '*' { Sign::Any } else { Sign::Is(letter) }).collect();
-        return meet(&wanted, &signs(name));
+        return meets(&wanted, name);
     }
     match part.split_once('*') {
         None => part == name,
         Some((head, tail)) => name.len() >= head.len() + tail.len() && name.starts_with(head) && name.ends_with(tail),
     }
+}
+
+/// Whether a file called `name` may be one of those that `pattern` stands for, a name with signs of a shell; capitals are
+/// small letters.
+pub fn pattern_means(pattern: &str, name: &str) -> bool {
+    let letters: Vec<Sign> = name.to_lowercase().chars().map(Sign::Is).collect();
+    meets(&letters, &pattern.to_lowercase())
+}
+
+/// Whether there is a text that `wanted` and `pattern` stand for. A `*` which stands for no hidden name may stand for nothing.
+fn meets(wanted: &[Sign], pattern: &str) -> bool {
+    let behind = pattern.strip_prefix(VISIBLE).and_then(|rest| rest.strip_prefix('*'));
+    let behind =
+        behind.map(|rest| rest.trim_start_matches('*')).filter(|rest| !rest.is_empty() && !rest.starts_with('.'));
+    meet(wanted, &signs(pattern)) || behind.is_some_and(|behind| meet(wanted, &signs(behind)))
 }
 
 /// What stands at one place of a pattern.
@@ -247,8 +273,22 @@ mod tests {
             (".claude", "{.claude,x}", true),
             ("plugin*", "[^.]*", true),
             ("settings*.json", "settings[", false),
+            ("key", "[^.]*key", true),
+            ("key", "[^.]ey", true),
+            (".key", "[^.]*key", false),
+            (".key", "[^.]*.key", false),
         ] {
             assert_eq!(name_fits(part, name), fits, "{part} {name}");
+        }
+        for (pattern, name, means) in [
+            ("*.json", "Settings.JSON", true),
+            ("*.json", "settings.jsonl", false),
+            ("[^.]*", ".x", false),
+            ("[^.]*", "x", true),
+            ("s[a-f]?tings*", "settings.json", true),
+            ("a", "a*", false),
+        ] {
+            assert_eq!(pattern_means(pattern, name), means, "{pattern} {name}");
         }
     }
 

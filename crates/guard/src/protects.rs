@@ -2,6 +2,7 @@
 
 mod carried;
 mod reached;
+mod settled;
 
 use std::cell::Cell;
 use std::path::Path;
@@ -9,6 +10,7 @@ use std::path::Path;
 use domain::json::Object;
 use domain::shell::{ShellCommand, ShellFacts, ShellKind, ShellText};
 
+use crate::braces;
 use crate::event::{HostCall, HostEvent, HostWhat};
 use crate::expanded::expanded;
 use crate::filled::{brought, is_harmless, linked_to, named, patched_by, twice};
@@ -16,6 +18,8 @@ use crate::foreign_arguments;
 use crate::hosts::{HOSTS, UNGUARDED, host};
 use crate::path_pattern::{below, holds, is_loose, is_meant, literal, mark, names};
 use crate::tools::{self, ToolClass};
+
+use settled::Told;
 
 /// Pintle's own folders, as patterns of paths.
 const OWN: [&str; 7] = [
@@ -78,12 +82,15 @@ pub struct OnDisk<'a> {
     pub leads: &'a dyn Fn(&str) -> Vec<String>,
     /// Whether a folder has something that a pattern of paths below it means: `.x/settings*.json`, `.x/**`.
     pub holds: &'a dyn Fn(&str, &str) -> bool,
+    /// Whether one of the files and folders that a path with signs of a shell stands for now is what the second one says;
+    /// none where nobody can say.
+    pub finds: &'a dyn Fn(&str, &dyn Fn(&str) -> bool) -> Option<bool>,
 }
 
 /// Why the call that `event` is about must not run, whatever rules say, by the names of its paths alone; none if nothing is
 /// to be said against it.
 pub fn protects(event: &HostEvent, files: &GuardedFiles<'_>) -> Option<String> {
-    protects_behind(event, files, OnDisk { leads: &|_| Vec::new(), holds: &|_, _| false })
+    protects_behind(event, files, OnDisk { leads: &|_| Vec::new(), holds: &|_, _| false, finds: &|_, _| None })
 }
 
 /// The same, where every path counts as what it leads to, too, and folders as what lies in them.
@@ -232,14 +239,15 @@ impl Look<'_> {
     fn shell(&self, host: &str, text: &str) -> Option<String> {
         let cwd = Path::new(self.cwd);
         let facts = shell::facts(ShellText { text, cwd, workspace: cwd, shell: ShellKind::Unknown });
+        let told = Told::of(text, &facts);
         let paths = |paths: &[String], look: fn(&Self, &str) -> Option<String>| {
-            paths.iter().find_map(|path| look(self, &expanded(path, &facts)))
+            paths.iter().find_map(|path| self.touched(path, &told, look))
         };
         paths(&facts.writes, Self::written)
             .or_else(|| paths(&facts.deletes, Self::deleted))
-            .or_else(|| paths(&facts.reads, Self::read))
+            .or_else(|| facts.reads.iter().find_map(|path| self.read(&expanded(path, &facts))))
             .or_else(|| self.filled(&facts))
-            .or_else(|| facts.commands.iter().find_map(|command| self.access(command, &facts)))
+            .or_else(|| facts.commands.iter().find_map(|command| self.access(command, &told)))
             .or_else(|| facts.commands.iter().find_map(|command| self.named_twice(command)))
             .or_else(|| facts.commands.iter().find_map(|command| self.brings(text, command)))
             .or_else(|| self.carries(text, &facts.commands))
@@ -265,13 +273,26 @@ impl Look<'_> {
         let parts = folders.iter().flat_map(|folder| paths.iter().map(move |name| format!("{folder}/{name}")));
         let takes = foreign_arguments::takes_folders(native, arguments);
         let taken = paths.iter().filter(|path| takes && foreign_arguments::is_written_as_path(path));
+        let taken = taken.filter(|path| !self.is_no_place(path, native, arguments));
         paths
             .iter()
             .find_map(|path| self.written(&self.meant(path)))
             .or_else(|| parts.into_iter().find_map(|path| self.written(&self.meant(&path))))
             .or_else(|| taken.into_iter().find_map(|path| self.deleted(&self.meant(path))))
-            .or_else(|| paths.iter().filter(|path| foreign_arguments::is_kept(path)).find_map(|path| self.kept(path)))
+            .or_else(|| paths.iter().filter(|path| braces::has_list(path)).find_map(|path| self.kept(path)))
             .or_else(|| foreign_arguments::run(arguments).iter().find_map(|text| self.shell("", text)))
+    }
+
+    /// Whether `path`, which a tool is given that nobody knows, is no place: a word such as `/`, `~` or `.` where something
+    /// is said, or `/` for a tool that takes nothing away.
+    fn is_no_place(&self, path: &str, native: &str, arguments: &Object) -> bool {
+        let names = self.names(&self.meant(path));
+        let is_written = || {
+            let is_moved = foreign_arguments::takes_away(native, arguments);
+            names.is_empty() && !is_moved && !foreign_arguments::has_files_as_members(arguments)
+        };
+        let is_placed = || foreign_arguments::placed(arguments, MAX_PATH_BYTES).iter().any(|placed| placed == path);
+        self.is_above(&names) && (is_written() || !is_placed())
     }
 
     /// Why `path` is refused, whose braces stand for more paths than are looked at.
@@ -307,8 +328,12 @@ impl Look<'_> {
     /// Whether something that is guarded lies below `folder`, and `folder` below what every path leads through.
     fn leads_on(&self, folder: &str) -> bool {
         let names = self.names(folder);
-        let is_above = names == self.names(".") || self.names("~").starts_with(&names);
-        !is_above && self.is_guarded(&names, holds)
+        !self.is_above(&names) && self.is_guarded(&names, holds)
+    }
+
+    /// Whether every path leads through `names`, or all work is done there.
+    fn is_above(&self, names: &[String]) -> bool {
+        names == self.names(".") || self.names("~").starts_with(names)
     }
 
     /// The names of `path` where `command` runs.
@@ -346,11 +371,11 @@ impl Look<'_> {
     }
 
     /// Whoever may not be executed or read any more, or not begin, guards nothing.
-    fn access(&self, command: &ShellCommand, facts: &ShellFacts) -> Option<String> {
+    fn access(&self, command: &ShellCommand, told: &Told<'_>) -> Option<String> {
         let name = command.name.as_str();
         command.argv.iter().skip(1).filter(|word| !word.starts_with('-')).find_map(|word| match name {
             "flock" => self.read(&path_at(word, command)),
-            _ if ACCESS.contains(&name) => self.deleted(&expanded(&path_at(word, command), facts)),
+            _ if ACCESS.contains(&name) => self.touched(&path_at(word, command), told, Self::deleted),
             _ => None,
         })
     }

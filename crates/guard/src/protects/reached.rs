@@ -4,7 +4,7 @@
 use domain::shell::ShellCommand;
 
 use super::{Look, path_at};
-use crate::path_pattern::{VISIBLE, below, folder_of, is_meant, may_mean};
+use crate::path_pattern::{below, folder_of, is_meant, may_mean, visible};
 use crate::taken::read_by;
 
 /// Where Pintle keeps what it has, unless a person says otherwise.
@@ -200,10 +200,9 @@ fn is_plain(names: &[String]) -> bool {
 /// `names`, the last of which stands for no hidden name if it is a pattern of the shell that does not say so.
 fn without_hidden(mut names: Vec<String>) -> Vec<String> {
     if is_plain(&names)
-        && let Some(last) = names.last_mut().filter(|last| last.starts_with(['*', '?', '[']))
-        && !last.starts_with(VISIBLE)
+        && let Some(last) = names.last_mut()
     {
-        last.insert_str(0, VISIBLE);
+        *last = visible(last);
     }
     names
 }

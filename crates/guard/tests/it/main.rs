@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod adopting;
 #[cfg(test)]
+mod everyday;
+#[cfg(test)]
 mod foreign_tools;
 #[cfg(test)]
 mod golden;
@@ -18,6 +20,8 @@ mod recorded;
 mod settings;
 #[cfg(test)]
 mod shells;
+#[cfg(test)]
+mod taken_away;
 #[cfg(test)]
 mod transcripts;
 #[cfg(test)]

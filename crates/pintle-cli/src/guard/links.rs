@@ -1,13 +1,14 @@
 //! Where the paths of a call lead to: a link to what is protected may have any name.
 
 use std::fs::DirEntry;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use guard::protects::MAX_PATH_BYTES;
 use guard::{GuardedFiles, HOSTS, HostEvent, HostWhat, OnDisk, path_named, protects_behind};
 
 use super::folders::InForce;
+use super::found_files::{Asked, any_found, is_nothing};
 
 /// How many entries of a folder are looked at for settings; one with more may have them.
 const MAX_ENTRIES: usize = 10_000;
@@ -82,8 +83,11 @@ impl KeptFiles {
 
     fn look(&self, event: &HostEvent) -> Looked {
         let begin = Begin::of(&event.cwd, &self.home);
-        let disk =
-            OnDisk { leads: &|path| begin.leads_to(path), holds: &|folder, pattern| begin.holds(folder, pattern) };
+        let disk = OnDisk {
+            leads: &|path| begin.leads_to(path),
+            holds: &|folder, pattern| begin.holds(folder, pattern),
+            finds: &|pattern, matters| begin.finds(pattern, matters),
+        };
         let real_of = |path: &String| real(Path::new(path), MAX_LINKS).to_string_lossy().into_owned();
         let used: Vec<String> = self.used.iter().cloned().chain(self.used.iter().map(real_of)).collect();
         let moved: Vec<String> = self.moved.iter().cloned().chain(self.moved.iter().map(real_of)).collect();
@@ -122,6 +126,19 @@ impl<'a> Begin<'a> {
     /// Whether `folder` has something that `pattern` means, a path below it. A folder that cannot be read may have it.
     fn holds(&self, folder: &str, pattern: &str) -> bool {
         folder.len() <= MAX_PATH_BYTES && has_below(&self.whole(folder), pattern)
+    }
+
+    /// Whether something that `pattern` stands for now matters; none where that cannot be said.
+    fn finds(&self, pattern: &str, matters: &dyn Fn(&str) -> bool) -> Option<bool> {
+        // Settings have a hidden name or are the system's, and whoever takes a folder above the home takes that along.
+        let may_matter = |path: &Path| {
+            path.to_string_lossy().contains("/.")
+                || ["/etc", "/run"].iter().any(|folder| path.starts_with(folder))
+                || Path::new(self.home).starts_with(path)
+                || self.linked.iter().any(|(lies, _)| path.starts_with(lies) || lies.starts_with(path))
+        };
+        let asked = Asked { may_matter: &may_matter, matters };
+        (pattern.len() <= MAX_PATH_BYTES).then(|| any_found(&self.whole(pattern), &asked)).flatten()
     }
 
     /// Where `text` leads to, absolute, if that is elsewhere, and by which names of settings that is known besides; what
@@ -195,11 +212,6 @@ fn has_below(folder: &Path, pattern: &str) -> bool {
 /// Whether something may be at `path`.
 fn may_be(path: &Path) -> bool {
     path.symlink_metadata().err().is_none_or(|error| !is_nothing(&error))
-}
-
-/// Whether `error` says that nothing is there.
-fn is_nothing(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 /// Where `path` leads to, as far as anything of it is there. What a link leads to need not be: whoever writes there makes
@@ -348,6 +360,19 @@ mod tests {
                 Looked::Free,
                 "{tool} {arguments}"
             );
+        }
+    }
+
+    #[test]
+    fn a_pattern_is_settled_by_what_lies_there() {
+        let (_dir, kept, cwd) = linked();
+        let looked =
+            |command: &str| kept.look(&event("claude", "Bash", (domain::json::json!({"command": command}), &cwd)));
+        for command in ["find . -name '*.pyc' -delete", "prettier --write '**/*.{md,ts}'", "rm -rf */node_modules"] {
+            assert_eq!(looked(command), Looked::Free, "{command}");
+        }
+        for command in ["find . -name '*.json' -delete", "sed -i s/a/b/ **/*.toml", "touch **/*.json"] {
+            assert!(matches!(looked(command), Looked::Held(_)), "{command}");
         }
     }
 

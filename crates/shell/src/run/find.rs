@@ -1,5 +1,7 @@
 //! `find` and `fd`.
 
+mod names;
+
 use crate::programs::Finds;
 use crate::read::Reading;
 use crate::run::Run;
@@ -171,34 +173,15 @@ impl Reading<'_> {
 /// What `find` finds below `start`: `start` itself with all in it, `start/**/name`, or some of it, `start/**/*`.
 fn found_below(start: &Field, tests: &[Field]) -> Vec<Field> {
     let root = start.text.trim_end_matches('/');
-    let has = |word: &str| tests.iter().any(|field| field.text == word);
-    let names: Vec<&Field> = tests
-        .windows(2)
-        .filter(|pair| pair[0].text == "-name" || pair[0].text == "-iname")
-        .map(|pair| &pair[1])
-        .collect();
-    let others = tests.iter().any(|field| {
-        field.text.starts_with('-')
-            && !WIDE.contains(&field.text.as_str())
-            && !is_action(&field.text)
-            && field.text != "-name"
-            && field.text != "-iname"
-    });
-    let either = has("-o") || has("-or") || has(",");
-    let negated = has("!") || has("-not") || (has("-prune") && either);
-    let exact = names.iter().all(|name| name.is_known() && name.text != "*");
-    let unclear = negated || (either && others);
-    let narrow = !names.is_empty() && exact && !unclear;
+    let others = tests
+        .iter()
+        .any(|field| field.text.starts_with('-') && !WIDE.contains(&field.text.as_str()) && !is_action(&field.text));
     let below =
         |pattern: &str| Field { text: format!("{root}/**/{pattern}"), certainty: start.certainty.max(Certainty::Glob) };
-    if narrow {
-        let lower = has("-iname").then(|| names.iter().map(|name| name.text.to_ascii_lowercase()).collect::<Vec<_>>());
-        let lower = lower.into_iter().flatten().filter(|lower| names.iter().all(|name| name.text != *lower));
-        let mut found: Vec<Field> = names.iter().map(|name| below(&name.text)).collect();
-        found.extend(lower.map(|name| below(&name)));
-        return found;
+    if let Some(names) = names::names(tests) {
+        return names.iter().map(|name| below(name)).collect();
     }
-    if !names.is_empty() || others {
+    if others || tests.iter().any(|field| field.text == "!") {
         return vec![below("*")];
     }
     vec![Field { text: if root.is_empty() { "/".to_owned() } else { root.to_owned() }, certainty: start.certainty }]

@@ -1,0 +1,163 @@
+//! Patterns of a shell text: what may be guarded by its name is settled by what lies on the disk.
+
+use domain::shell::{ShellCommand, ShellFacts};
+
+use super::{Look, MAX_PATHS};
+use crate::braces;
+use crate::expanded::{expanded, takes_names};
+use crate::filled::is_harmless;
+use crate::path_pattern::{may_mean, visible};
+
+/// Programs that change, show or take away what is there, under the name that it has, and make nothing: no file, no folder,
+/// no link.
+const MAKES_NOTHING: [&str; 46] = [
+    "rm",
+    "rmdir",
+    "unlink",
+    "shred",
+    "sed",
+    "gsed",
+    "chmod",
+    "chown",
+    "chgrp",
+    "ls",
+    "cat",
+    "head",
+    "tail",
+    "wc",
+    "grep",
+    "egrep",
+    "fgrep",
+    "rg",
+    "find",
+    "fd",
+    "fdfind",
+    "xargs",
+    "echo",
+    "printf",
+    "cd",
+    "pwd",
+    "test",
+    "[",
+    "true",
+    "false",
+    "prettier",
+    "eslint",
+    "stylelint",
+    "black",
+    "isort",
+    "ruff",
+    "rustfmt",
+    "gofmt",
+    "clang-format",
+    "npx",
+    "time",
+    "timeout",
+    "nice",
+    "nohup",
+    "dos2unix",
+    "unix2dos",
+];
+
+/// Redirections that make no file.
+const TO_NOTHING: [&str; 6] = ["2>/dev/null", "2> /dev/null", "&>/dev/null", ">/dev/null", "> /dev/null", "2>&1"];
+
+/// Where what a path stands for is another thing to each process.
+const OF_PROCESSES: [&str; 2] = ["/proc/", "/dev/"];
+
+/// A shell text, by what is known of it.
+pub(super) struct Told<'t> {
+    facts: &'t ShellFacts,
+    /// Whether the text makes nothing, so that its patterns stand for what was there before.
+    makes_nothing: bool,
+}
+
+impl<'t> Told<'t> {
+    /// `text`, of which `facts` tell.
+    pub(super) fn of(text: &str, facts: &'t ShellFacts) -> Self {
+        let makes_nothing = |command: &ShellCommand| {
+            let is_known = MAKES_NOTHING.contains(&command.name.as_str());
+            (is_known || (command.name == "git" && is_harmless(command, facts))) && !makes_file(command)
+        };
+        let plain = TO_NOTHING.iter().fold(text.to_owned(), |text, sign| text.replace(*sign, " "));
+        let makes_nothing = !facts.unknown && !plain.contains('>') && facts.commands.iter().all(makes_nothing);
+        Self { facts, makes_nothing }
+    }
+}
+
+/// Whether a word of `command` says a file that it makes besides.
+fn makes_file(command: &ShellCommand) -> bool {
+    let begins: &[&str] = match command.name.as_str() {
+        "find" => &["-fprint", "-fls"],
+        // In a script `w` stands before the name of a file.
+        "sed" | "gsed" => &["-f", "--file"],
+        _ => &["-o", "--output", "--cache-"],
+    };
+    command.argv.iter().skip(1).any(|word| begins.iter().any(|begin| word.starts_with(begin)))
+}
+
+/// Whether `path` is a pattern that a shell or a program expands, of which all is known.
+fn is_plain(path: &str) -> bool {
+    !path.contains(['$', '`', '{', '…']) && path.contains(['*', '?', '['])
+}
+
+impl Look<'_> {
+    /// What `look` says of `path`, which `told` tells of: of all that its braces stand for, and of a pattern what it stands
+    /// for on the disk, where that can be said.
+    pub(super) fn touched(
+        &self,
+        path: &str,
+        told: &Told<'_>,
+        look: fn(&Self, &str) -> Option<String>,
+    ) -> Option<String> {
+        braces::of_shell(path).iter().find_map(|path| {
+            let reason = look(self, &expanded(path, told.facts)).or_else(|| self.own_meant(path, told))?;
+            // However many there are: whoever finds them keeps within a bound of its own.
+            let is_held = |path: &str| {
+                let left = self.left.replace(MAX_PATHS);
+                let is_held = look(self, path).is_some();
+                self.left.set(left);
+                is_held
+            };
+            let found = self.settled(path, told).and_then(|pattern| (self.disk.finds)(&pattern, &is_held));
+            found.unwrap_or(true).then_some(reason)
+        })
+    }
+
+    /// Why `path` must not be changed where it is a pattern that stands for a file of ours that is in use.
+    fn own_meant(&self, path: &str, told: &Told<'_>) -> Option<String> {
+        let is_meant = told.makes_nothing && is_plain(path) && self.means_own(&expanded(path, told.facts));
+        is_meant.then(|| format!("`{path}` may stand for what is in use by the guard of this agent"))
+    }
+
+    /// The pattern that `path` is, where what it stands for on the disk is what it stands for when the text is run.
+    fn settled(&self, path: &str, told: &Told<'_>) -> Option<String> {
+        let is_whole = path.starts_with('/') || path.starts_with("~/");
+        let is_fixed = !OF_PROCESSES.iter().any(|folder| path.starts_with(folder));
+        let is_settled = told.makes_nothing && is_plain(path) && is_whole && is_fixed && !self.is_script(path, told);
+        if !is_settled || self.means_own(path) {
+            return None;
+        }
+        let is_of_shell = takes_names(told.facts) && !path.contains("**");
+        let name = |name: &str| if is_of_shell { visible(name) } else { name.to_owned() };
+        Some(path.split('/').map(name).collect::<Vec<String>>().join("/"))
+    }
+
+    /// Whether `path` may be what a script of `sed` writes: a word of it names it, and is no file that is changed.
+    fn is_script(&self, path: &str, told: &Told<'_>) -> bool {
+        let last = path.rsplit('/').next().unwrap_or(path);
+        let is_file = |names: &[String]| told.facts.writes.iter().any(|written| self.names(written) == names);
+        let says = |command: &ShellCommand| {
+            let mut words = command.argv.iter().skip(1).filter(|word| word.contains(last));
+            words.any(|word| !is_file(&self.names_at(word, command)))
+        };
+        told.facts.commands.iter().filter(|command| matches!(command.name.as_str(), "sed" | "gsed")).any(says)
+    }
+
+    /// Whether `path` may stand for a file of ours that is in use.
+    fn means_own(&self, path: &str) -> bool {
+        let names = self.names(path);
+        let mut own = self.files.own.iter().map(|own| self.names(own));
+        own.any(|own| names.starts_with(&own) || may_mean(&format!("/{}", own.join("/")), self.files.home, &names))
+    }
+}
