@@ -7,7 +7,7 @@ use std::time::Duration;
 use domain::id::DEFAULT_SLUG;
 use domain::json::Value;
 use domain::rule::Edition;
-use domain::store::Tenant;
+use domain::store::{StoreError, Tenant};
 use gateway::{ApiError, ErrorCode, IdentityAdmin};
 use host::config::Loaded;
 use host::host::load;
@@ -48,9 +48,20 @@ pub(super) fn open(global: &Global, tenant: Option<&str>) -> Result<Identities, 
 pub(in crate::cli) fn may_seal(global: &Global) -> Result<(), CliError> {
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     // What is wrong with the store itself is said when it is opened for the work.
-    let store = open_known_store(&loaded.config, &env).ok();
-    let why = store.and_then(|store| store.other_key().ok().flatten());
-    why.map_or(Ok(()), |why| Err(CliError::failed(why)))
+    open_known_store(&loaded.config, &env).map_or(Ok(()), |store| sealed_here(store.other_key()))
+}
+
+/// Whether what a store says of the `other` key that sealed it, if one did, lets this host change it.
+fn sealed_here(other: Result<Option<String>, StoreError>) -> Result<(), CliError> {
+    match other {
+        Ok(None) => Ok(()),
+        Ok(Some(why)) => Err(CliError::failed(why)),
+        Err(error) => {
+            let failed = failed(error);
+            Err(CliError::failed(format!("whether another key sealed the store cannot be known: {}", failed.message))
+                .hint("nothing was changed; `pintle doctor` says what is wrong with the store"))
+        }
+    }
 }
 
 /// The one of `tenants`, as a store has them, with this slug or id; the default one where none is named.
@@ -95,4 +106,17 @@ pub(super) fn print_json(value: &Value) -> Result<u8, CliError> {
     let text = serde_json::to_string_pretty(value).map_err(|error| CliError::failed(error.to_string()))?;
     terminal::say(&format!("{text}\n"))?;
     Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_sealed_where_nobody_knows_who_did() {
+        assert!(sealed_here(Ok(None)).is_ok());
+        assert_eq!(sealed_here(Ok(Some("another key".into()))).unwrap_err().message, "another key");
+        let why = sealed_here(Err(StoreError::Unavailable("locked".into()))).unwrap_err();
+        assert!(why.message.contains("cannot be known") && why.message.contains("locked"), "{why}");
+    }
 }

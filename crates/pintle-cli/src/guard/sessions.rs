@@ -1,5 +1,6 @@
 //! What is known of the sessions of hosts: where each one works, its turns and calls, and whose process it is.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -13,11 +14,17 @@ use process::ProcessStat;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::host_program;
 use super::places::GuardPlaces;
 use super::session_files::{HostTranscript, HostTranscripts};
 
-/// Most sessions that are known at once; the one that was silent for longest is forgotten first.
+/// Most sessions that are known at once. Whose process is known as no agent's is forgotten first, then the one that was silent
+/// for longest.
 const MAX_SESSIONS: usize = 500;
+
+/// How many sessions one process may have before it has made them up: those are forgotten before all others. An agent that is
+/// left open for days begins some dozens.
+const MADE_UP: usize = 100;
 
 /// Most calls that one session has under way without an id of the host's.
 const MAX_COUNTED: usize = 1000;
@@ -79,6 +86,8 @@ pub(crate) struct Sessions(Mutex<BTreeMap<String, KnownSession>>);
 #[derive(Debug)]
 struct KnownSession {
     told: HostSession,
+    /// Whether its process ran the program of the host when it was first seen.
+    is_of_host: bool,
     turns: u64,
     prompts: u64,
     /// The turn that the newest event without one of its own belongs to.
@@ -125,8 +134,8 @@ impl Sessions {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = !known.contains_key(&session);
         if is_new && known.len() >= MAX_SESSIONS {
-            let oldest = known.iter().min_by_key(|(_, it)| it.told.last).map(|(name, _)| name.clone());
-            oldest.map(|oldest| known.remove(&oldest));
+            let first = first_to_forget(&known);
+            first.map(|first| known.remove(&first));
         }
         let it = known.entry(session.clone()).or_insert_with(|| KnownSession::new(&session, event, process, now));
         let is_moved = it.follow(process);
@@ -248,7 +257,8 @@ impl KnownSession {
     }
 
     fn of(told: HostSession) -> Self {
-        Self { began: told.last, told, turns: 0, prompts: 0, turn: None, calls: BTreeMap::new() }
+        let is_of_host = told.runs_host();
+        Self { began: told.last, told, is_of_host, turns: 0, prompts: 0, turn: None, calls: BTreeMap::new() }
     }
 
     /// A session that somebody resumed has another process: who is below that one is below the agent. Whether it is so.
@@ -259,6 +269,7 @@ impl KnownSession {
         let is_moved = process.is_some() && process != self.told.process;
         if is_moved {
             self.told.process = process;
+            self.is_of_host = self.told.runs_host();
         }
         is_moved
     }
@@ -293,6 +304,19 @@ impl KnownSession {
     }
 }
 
+/// The one of `known` that is forgotten where there are too many: of a process that made them up the one with the fewest
+/// events, else one whose process is no agent's, else whoever was silent for longest.
+fn first_to_forget(known: &BTreeMap<String, KnownSession>) -> Option<String> {
+    let mut counts: BTreeMap<Option<(u32, u64)>, usize> = BTreeMap::new();
+    known.values().for_each(|it| *counts.entry(it.told.process).or_default() += 1);
+    let rank = |it: &KnownSession| {
+        let made_up = counts.get(&it.told.process).copied().filter(|count| *count > MADE_UP);
+        let events = if made_up.is_some() { it.told.events } else { 0 };
+        (Reverse(made_up), it.is_of_host, events, it.told.last)
+    };
+    known.iter().min_by_key(|(_, it)| rank(it)).map(|(name, _)| name.clone())
+}
+
 /// The oldest moment of which everything is known that `sessions` say: when there are as many as are kept, those that
 /// were silent for longest have been forgotten.
 pub(crate) fn known_since(sessions: &[HostSession]) -> Option<Timestamp> {
@@ -310,6 +334,12 @@ impl HostSession {
     /// Its id at the host.
     pub(crate) fn id(&self) -> &str {
         self.session.split_once(':').map_or("", |(_, id)| id)
+    }
+
+    /// Whether its process still runs, and is known to run the host.
+    fn runs_host(&self) -> bool {
+        let is_of = |pid: u32| guard::host(&self.host).is_some_and(|host| host_program::is_of(host, pid));
+        self.runs() && self.process.is_some_and(|(pid, _)| is_of(pid))
     }
 
     /// Whether its process still runs.
@@ -407,6 +437,27 @@ mod tests {
         let at = || sessions.place(&start(), process, Timestamp::UNIX_EPOCH).is_moved;
         assert_eq!((at(), at()), (true, false));
         assert!(sessions.all()[0].runs());
+    }
+
+    #[test]
+    fn made_up_sessions_push_no_other_one_out() {
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        // The process, whether it is the host's, how many events came and when the last one did.
+        let session = |number: usize, (pid, is_of_host, events, last): (u32, bool, u64, i64)| {
+            let name = format!("claude:{number:03}");
+            let mut it = KnownSession::new(&name, &event(None, None, HostWhat::SessionStart), Some((pid, 0)), at(last));
+            (it.is_of_host, it.told.events) = (is_of_host, events);
+            (name, it)
+        };
+        let check = |rows: &[(u32, bool, u64, i64)], expected: usize| {
+            let known: BTreeMap<_, _> = rows.iter().enumerate().map(|(number, row)| session(number, *row)).collect();
+            assert_eq!(first_to_forget(&known), Some(format!("claude:{expected:03}")), "{rows:?}");
+        };
+        check(&[(1, true, 9, 5), (2, true, 1, 4), (3, true, 9, 6)], 1);
+        check(&[(1, true, 9, 4), (2, false, 9, 9), (3, false, 1, 8)], 2);
+        check(&[(1, true, 9, 5), (1, true, 1, 6), (2, true, 9, 7)], 0);
+        let made_up = vec![(1, true, 1, 9); MADE_UP + 1];
+        check(&[vec![(1, true, 9, 1), (2, false, 1, 1)], made_up].concat(), 2);
     }
 
     #[test]

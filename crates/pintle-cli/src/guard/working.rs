@@ -345,7 +345,9 @@ impl WorkedEvent<'_> {
     /// The hooks of the event.
     fn hooks(&self, in_force: &InForce, news: mpsc::Sender<RuleNews>) -> Dispatcher {
         let session = self.event.session_id();
-        let process = self.desk.sessions.process(session.as_str());
+        // Anybody may ask in an agent's name: hooks have the surroundings of its own program alone.
+        let is_agent = |(pid, _): &(u32, u64)| host_program::is_of(self.host, *pid);
+        let process = self.desk.sessions.process(session.as_str()).filter(is_agent);
         let (agent, agent_uuid) = in_force.stands_for(self.host.id);
         let top = Identity::top(agent, session.as_str(), TurnId::new(self.place.turn.as_str()));
         let who = Identity { depth: u8::from(self.event.subagent.is_some()), ..top };

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -247,11 +247,20 @@ fn a_hook_that_was_taken_over_has_the_surroundings_of_its_agent() {
     // The daemon has no activated environment; the agent has, and a secret that is nothing for hooks.
     let door = Door::open(env);
     let payload = door.shell("toolu_1", "ls").to_string();
-    let mut agent = door.command("PreToolUse", LONG);
-    agent.env("PATH", &activated).env("VIRTUAL_ENV", "here").env("A_TOKEN", "x");
-    assert_eq!(document(&TestEnv::output(&mut agent, &payload)), json!({}));
-    let mut agent = door.command("PreToolUse", LONG);
-    assert!(refusal(&document(&TestEnv::output(&mut agent, &payload))).contains("127"));
+    let claude = door.env.write("agents/claude", AGENT);
+    let as_agent = || {
+        let mut agent = door.env.command("python3");
+        agent.arg(&claude).args(door.words("claude", "PreToolUse"));
+        agent
+    };
+    let activate = |mut command: Command| {
+        command.env("PATH", &activated).env("VIRTUAL_ENV", "here").env("A_TOKEN", "x");
+        document(&TestEnv::output(&mut command, &payload))
+    };
+    assert_eq!(activate(as_agent()), json!({}));
+    assert!(refusal(&document(&TestEnv::output(&mut as_agent(), &payload))).contains("127"));
+    // Whoever asks in its name, and is another program, brings nothing.
+    assert!(refusal(&activate(door.command("PreToolUse", LONG))).contains("127"));
 }
 
 #[test]
