@@ -76,8 +76,11 @@ impl<'t> Told<'t> {
     /// `text`, of which `facts` tell.
     pub(super) fn of(text: &str, facts: &'t ShellFacts) -> Self {
         let makes_nothing = |command: &ShellCommand| {
-            let is_known = MAKES_NOTHING.contains(&command.name.as_str());
-            (is_known || (command.name == "git" && is_harmless(command, facts))) && !makes_file(command)
+            let is_known = match command.name.as_str() {
+                "git" => is_harmless(command, facts) && is_by_ending(command),
+                name => MAKES_NOTHING.contains(&name),
+            };
+            is_known && !makes_file(command)
         };
         let plain = TO_NOTHING.iter().fold(text.to_owned(), |text, sign| text.replace(*sign, " "));
         let makes_nothing = !facts.unknown && !plain.contains('>') && facts.commands.iter().all(makes_nothing);
@@ -96,9 +99,18 @@ fn makes_file(command: &ShellCommand) -> bool {
     command.argv.iter().skip(1).any(|word| begins.iter().any(|begin| word.starts_with(begin)))
 }
 
-/// Whether `path` is a pattern that a shell or a program expands, of which all is known.
+/// Whether `path` is a pattern that a shell or a program expands, of which all is known, and that means the same to each.
 fn is_plain(path: &str) -> bool {
-    !path.contains(['$', '`', '{', '…']) && path.contains(['*', '?', '['])
+    !path.contains(['$', '`', '{', '…', '(', '|', '\\']) && !path.contains("]+") && path.contains(['*', '?', '['])
+}
+
+/// Whether `command` of git lists files by their endings alone: a star of its patterns stands for folders, too, and `:` for
+/// more.
+fn is_by_ending(command: &ShellCommand) -> bool {
+    let is_ending = |word: &str| {
+        word.strip_prefix("*.").is_some_and(|ending| ending.bytes().all(|letter| letter.is_ascii_alphanumeric()))
+    };
+    command.argv.iter().all(|word| !word.contains(['*', '?', '[', ':', '\\']) || is_ending(word))
 }
 
 impl Look<'_> {

@@ -169,7 +169,8 @@ impl Expression<'_> {
 fn named(pattern: &Field, is_any_case: bool) -> Names {
     // What the shell finds for a pattern may be another test, but no test has a dot in it.
     let may_be_test = pattern.certainty == Certainty::Glob && !pattern.text.contains('.');
-    if !pattern.is_known() || pattern.text == "*" || may_be_test {
+    // A bracket with a slash in it would be told as two names.
+    if !pattern.is_known() || pattern.text == "*" || pattern.text.contains('/') || may_be_test {
         return None;
     }
     let lower = pattern.text.to_ascii_lowercase();
@@ -200,6 +201,7 @@ mod tests {
             ("-type f -name a -mtime +7 -delete", Some("a")),
             ("-iname A -delete", Some("A a")),
             ("-name * -delete", None),
+            ("-name a[b/] -delete", None),
             ("-exec x -name a ; -delete", None),
             ("-name a -exec x {} + -delete", Some("a")),
             ("-fprintf -name a -delete", None),
