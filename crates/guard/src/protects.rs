@@ -19,7 +19,7 @@ use crate::hosts::{HOSTS, UNGUARDED, host};
 use crate::path_pattern::{below, holds, is_loose, is_meant, literal, mark, names};
 use crate::tools::{self, ToolClass};
 
-use settled::Told;
+use settled::ToldText;
 
 /// Pintle's own folders, as patterns of paths.
 const OWN: [&str; 7] = [
@@ -239,7 +239,7 @@ impl Look<'_> {
     fn shell(&self, host: &str, text: &str) -> Option<String> {
         let cwd = Path::new(self.cwd);
         let facts = shell::facts(ShellText { text, cwd, workspace: cwd, shell: ShellKind::Unknown });
-        let told = Told::of(text, &facts);
+        let told = ToldText::of(text, &facts);
         let paths = |paths: &[String], look: fn(&Self, &str) -> Option<String>| {
             paths.iter().find_map(|path| self.touched(path, &told, look))
         };
@@ -371,7 +371,7 @@ impl Look<'_> {
     }
 
     /// Whoever may not be executed or read any more, or not begin, guards nothing.
-    fn access(&self, command: &ShellCommand, told: &Told<'_>) -> Option<String> {
+    fn access(&self, command: &ShellCommand, told: &ToldText<'_>) -> Option<String> {
         let name = command.name.as_str();
         command.argv.iter().skip(1).filter(|word| !word.starts_with('-')).find_map(|word| match name {
             "flock" => self.read(&path_at(word, command)),

@@ -66,13 +66,13 @@ const TO_NOTHING: [&str; 6] = ["2>/dev/null", "2> /dev/null", "&>/dev/null", ">/
 const OF_PROCESSES: [&str; 2] = ["/proc/", "/dev/"];
 
 /// A shell text, by what is known of it.
-pub(super) struct Told<'t> {
+pub(super) struct ToldText<'t> {
     facts: &'t ShellFacts,
     /// Whether the text makes nothing, so that its patterns stand for what was there before.
     makes_nothing: bool,
 }
 
-impl<'t> Told<'t> {
+impl<'t> ToldText<'t> {
     /// `text`, of which `facts` tell.
     pub(super) fn of(text: &str, facts: &'t ShellFacts) -> Self {
         let makes_nothing = |command: &ShellCommand| {
@@ -119,7 +119,7 @@ impl Look<'_> {
     pub(super) fn touched(
         &self,
         path: &str,
-        told: &Told<'_>,
+        told: &ToldText<'_>,
         look: fn(&Self, &str) -> Option<String>,
     ) -> Option<String> {
         braces::of_shell(path).iter().find_map(|path| {
@@ -137,13 +137,13 @@ impl Look<'_> {
     }
 
     /// Why `path` must not be changed where it is a pattern that stands for a file of ours that is in use.
-    fn own_meant(&self, path: &str, told: &Told<'_>) -> Option<String> {
+    fn own_meant(&self, path: &str, told: &ToldText<'_>) -> Option<String> {
         let is_meant = told.makes_nothing && is_plain(path) && self.means_own(&expanded(path, told.facts));
         is_meant.then(|| format!("`{path}` may stand for what is in use by the guard of this agent"))
     }
 
     /// The pattern that `path` is, where what it stands for on the disk is what it stands for when the text is run.
-    fn settled(&self, path: &str, told: &Told<'_>) -> Option<String> {
+    fn settled(&self, path: &str, told: &ToldText<'_>) -> Option<String> {
         let is_whole = path.starts_with('/') || path.starts_with("~/");
         let is_fixed = !OF_PROCESSES.iter().any(|folder| path.starts_with(folder));
         let is_settled = told.makes_nothing && is_plain(path) && is_whole && is_fixed && !self.is_script(path, told);
@@ -156,7 +156,7 @@ impl Look<'_> {
     }
 
     /// Whether `path` may be what a script of `sed` writes: a word of it names it, and is no file that is changed.
-    fn is_script(&self, path: &str, told: &Told<'_>) -> bool {
+    fn is_script(&self, path: &str, told: &ToldText<'_>) -> bool {
         let last = path.rsplit('/').next().unwrap_or(path);
         let is_file = |names: &[String]| told.facts.writes.iter().any(|written| self.names(written) == names);
         let says = |command: &ShellCommand| {

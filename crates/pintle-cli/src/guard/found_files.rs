@@ -1,5 +1,6 @@
 //! What a path with signs of a shell stands for on this machine.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs::FileType;
 use std::io::{Error, ErrorKind};
@@ -7,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use guard::pattern_means;
 
-/// How many entries of folders are looked at for one pattern. The folders of a large project have as many, and it takes less
-/// than a second.
-const MAX_LOOKED: usize = 400_000;
+/// How many entries of folders are looked at for the patterns of one call. The folders of a large project have as many, and it
+/// takes about a second.
+pub(super) const MAX_LOOKED: usize = 400_000;
 
 /// How many of them are asked about: each is followed to where it leads, which takes some microseconds.
 const MAX_ASKED: usize = 20_000;
@@ -21,15 +22,16 @@ const MAX_DEEP: usize = 200;
 const PASSED_BY: [&str; 2] = [".git", "node_modules"];
 
 /// What is asked about what is found: whether a path may matter, by itself or because it leads through a link; and whether it
-/// does.
-pub(super) struct Asked<'a> {
+/// does. And how many entries may still be looked at.
+pub(super) struct FileQuestion<'a> {
     pub(super) may_matter: &'a dyn Fn(&Path) -> bool,
     pub(super) matters: &'a dyn Fn(&str) -> bool,
+    pub(super) left: &'a Cell<usize>,
 }
 
 /// Whether something that the whole path `pattern` stands for matters; none where there is more than is looked at, or what
 /// cannot be looked at.
-pub(super) fn any_found(pattern: &Path, asked: &Asked<'_>) -> Option<bool> {
+pub(super) fn any_found(pattern: &Path, asked: &FileQuestion<'_>) -> Option<bool> {
     let names: Vec<&str> = pattern.to_str()?.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
     let first = names.iter().position(|name| is_pattern(name))?;
     let (above, below) = names.split_at(first);
@@ -43,7 +45,7 @@ pub(super) fn any_found(pattern: &Path, asked: &Asked<'_>) -> Option<bool> {
         Err(error) => return is_nothing(&error).then_some(false),
     };
     let all = (below[0].len() > 1 && is_all(below[0])).then(|| (begin.as_path(), below.len()));
-    let mut search = FileSearch { asked, all, looked: 0, told: 0, deep: 0, followed: BTreeSet::new() };
+    let mut search = FileSearch { asked, all, told: 0, deep: 0, followed: BTreeSet::new() };
     search.below(&begin, below, is_linked)
 }
 
@@ -64,10 +66,9 @@ fn is_all(name: &str) -> bool {
 
 /// A search while it goes on.
 struct FileSearch<'a> {
-    asked: &'a Asked<'a>,
+    asked: &'a FileQuestion<'a>,
     /// The folder of which all is looked at, with how many names of the pattern are left there.
     all: Option<(&'a Path, usize)>,
-    looked: usize,
     told: usize,
     deep: usize,
     /// The folders that links led to, each with how many names of the pattern were left.
@@ -157,13 +158,13 @@ impl FileSearch<'_> {
             Ok(entries) => entries,
             Err(error) => return is_nothing(&error).then(Vec::new),
         };
-        let left = MAX_LOOKED - self.looked;
+        let left = self.asked.left.get();
         let mut found = Vec::new();
         for entry in entries.take(left + 1) {
             let entry = entry.ok()?;
             found.push((entry.path(), entry.file_type().ok()?));
         }
-        self.looked += found.len().min(left);
+        self.asked.left.set(left.saturating_sub(found.len()));
         (found.len() <= left).then_some(found)
     }
 
@@ -235,7 +236,9 @@ mod tests {
                 seen.borrow_mut().insert(path.to_str().unwrap().to_owned());
                 false
             };
-            let found = any_found(&root.join(pattern), &Asked { may_matter: &|_| true, matters: &matters });
+            let left = Cell::new(MAX_LOOKED);
+            let asked = FileQuestion { may_matter: &|_| true, matters: &matters, left: &left };
+            let found = any_found(&root.join(pattern), &asked);
             let seen: Vec<String> = seen.into_inner().into_iter().collect();
             assert_eq!(found.map(|_| seen.join(" ")).as_deref(), expected, "{pattern}");
         }
@@ -245,7 +248,9 @@ mod tests {
     fn only_what_may_matter_is_asked_about_and_whatever_leads_through_a_link() {
         let (_dir, root) = project();
         let check = |pattern: &str, expected: bool| {
-            let asked = Asked { may_matter: &|path| path.ends_with(".x/s.json"), matters: &|_| true };
+            let left = Cell::new(MAX_LOOKED);
+            let asked =
+                FileQuestion { may_matter: &|path| path.ends_with(".x/s.json"), matters: &|_| true, left: &left };
             assert_eq!(any_found(&root.join(pattern), &asked), Some(expected), "{pattern}");
         };
         check("w/**/*.rs", false);
@@ -261,10 +266,15 @@ mod tests {
         let root = dir.path().canonicalize().unwrap();
         let deep = root.join("a/".repeat(MAX_DEEP));
         fs::create_dir_all(deep).unwrap();
-        let asked = Asked { may_matter: &|_| true, matters: &|_| false };
+        let left = Cell::new(MAX_LOOKED);
+        let asked = FileQuestion { may_matter: &|_| true, matters: &|_| false, left: &left };
         assert_eq!(any_found(&root.join("**/*.rs"), &asked), None);
         assert_eq!(any_found(&root.join("*/*.rs"), &asked), Some(false));
         symlink("loop", root.join("loop")).unwrap();
         assert_eq!(any_found(&root.join("l*/*.rs"), &asked), None);
+        // All patterns of a call have one bound.
+        left.set(2);
+        let found = || any_found(&root.join("*.rs"), &asked);
+        assert_eq!((found(), found()), (Some(false), None));
     }
 }

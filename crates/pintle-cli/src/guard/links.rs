@@ -1,5 +1,6 @@
 //! Where the paths of a call lead to: a link to what is protected may have any name.
 
+use std::cell::Cell;
 use std::fs::DirEntry;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use guard::protects::MAX_PATH_BYTES;
 use guard::{GuardedFiles, HOSTS, HostEvent, HostWhat, OnDisk, path_named, protects_behind};
 
 use super::folders::InForce;
-use super::found_files::{Asked, any_found, is_nothing};
+use super::found_files::{FileQuestion, MAX_LOOKED, any_found, is_nothing};
 
 /// How many entries of a folder are looked at for settings; one with more may have them.
 const MAX_ENTRIES: usize = 10_000;
@@ -26,6 +27,8 @@ struct Begin<'a> {
     real_home: PathBuf,
     /// The settings of agents that lie elsewhere than their names say: where they lie, and the name.
     linked: Vec<(PathBuf, PathBuf)>,
+    /// How many entries of folders may still be looked at for patterns.
+    left: Cell<usize>,
 }
 
 /// What is kept from agents on this machine, and for whom.
@@ -110,7 +113,8 @@ impl<'a> Begin<'a> {
             let lies = real(&named, MAX_LINKS);
             (lies != named).then_some((lies, named))
         });
-        Self { cwd, home, real_home: real(Path::new(home), MAX_LINKS), linked: linked.collect() }
+        let real_home = real(Path::new(home), MAX_LINKS);
+        Self { cwd, home, real_home, linked: linked.collect(), left: Cell::new(MAX_LOOKED) }
     }
 
     /// `path` as it is meant here, absolute.
@@ -137,7 +141,7 @@ impl<'a> Begin<'a> {
                 || Path::new(self.home).starts_with(path)
                 || self.linked.iter().any(|(lies, _)| path.starts_with(lies) || lies.starts_with(path))
         };
-        let asked = Asked { may_matter: &may_matter, matters };
+        let asked = FileQuestion { may_matter: &may_matter, matters, left: &self.left };
         (pattern.len() <= MAX_PATH_BYTES).then(|| any_found(&self.whole(pattern), &asked)).flatten()
     }
 
