@@ -35,7 +35,7 @@ const WORDS: [&str; 5] = ["args", "argv", "arguments", "params", "parameters"];
 const ACTIONS: [&str; 8] = ["action", "operation", "op", "method", "mode", "command", "cmd", "type"];
 
 /// The members whose texts are read by people, or name what is no file, in small letters without `_` and `-`.
-const SAID: [&str; 36] = [
+const SAID: [&str; 34] = [
     "text",
     "texts",
     "body",
@@ -56,8 +56,6 @@ const SAID: [&str; 36] = [
     "statement",
     "key",
     "keys",
-    "value",
-    "values",
     "label",
     "labels",
     "slug",
