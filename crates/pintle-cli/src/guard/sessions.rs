@@ -18,12 +18,11 @@ use super::host_program;
 use super::places::GuardPlaces;
 use super::session_files::{HostTranscript, HostTranscripts};
 
-/// Most sessions that are known at once. Whose process is known as no agent's is forgotten first, then the one that was silent
-/// for longest.
+/// Most sessions that are known at once; the one that was silent for longest is forgotten first.
 const MAX_SESSIONS: usize = 500;
 
-/// How many sessions one process may have before it has made them up: those are forgotten before all others. An agent that is
-/// left open for days begins some dozens.
+/// Of more sessions than this of one process, or of processes that run no agent, the newest are made up: they are forgotten
+/// before all others. An agent that is left open for days begins some dozens.
 const MADE_UP: usize = 100;
 
 /// Most calls that one session has under way without an id of the host's.
@@ -86,7 +85,7 @@ pub(crate) struct Sessions(Mutex<BTreeMap<String, KnownSession>>);
 #[derive(Debug)]
 struct KnownSession {
     told: HostSession,
-    /// Whether its process ran the program of the host when it was first seen.
+    /// Whether its process ran the program of the host when it was first seen, as far as this daemon saw it.
     is_of_host: bool,
     turns: u64,
     prompts: u64,
@@ -253,12 +252,11 @@ impl KnownSession {
             transcripts: HostTranscripts::default(),
             past: Vec::new(),
         };
-        Self::of(told)
+        Self { is_of_host: told.runs_host(), ..Self::of(told) }
     }
 
     fn of(told: HostSession) -> Self {
-        let is_of_host = told.runs_host();
-        Self { began: told.last, told, is_of_host, turns: 0, prompts: 0, turn: None, calls: BTreeMap::new() }
+        Self { began: told.last, told, is_of_host: true, turns: 0, prompts: 0, turn: None, calls: BTreeMap::new() }
     }
 
     /// A session that somebody resumed has another process: who is below that one is below the agent. Whether it is so.
@@ -304,15 +302,15 @@ impl KnownSession {
     }
 }
 
-/// The one of `known` that is forgotten where there are too many: of a process that made them up the one with the fewest
-/// events, else one whose process is no agent's, else whoever was silent for longest.
+/// The one of `known` that is forgotten where there are too many: the one with the fewest events where many are made up, else
+/// the one that was silent for longest.
 fn first_to_forget(known: &BTreeMap<String, KnownSession>) -> Option<String> {
-    let mut counts: BTreeMap<Option<(u32, u64)>, usize> = BTreeMap::new();
-    known.values().for_each(|it| *counts.entry(it.told.process).or_default() += 1);
+    let maker = |it: &KnownSession| (it.is_of_host, it.told.process.filter(|_| it.is_of_host));
+    let mut counts: BTreeMap<(bool, Option<(u32, u64)>), usize> = BTreeMap::new();
+    known.values().for_each(|it| *counts.entry(maker(it)).or_default() += 1);
     let rank = |it: &KnownSession| {
-        let made_up = counts.get(&it.told.process).copied().filter(|count| *count > MADE_UP);
-        let events = if made_up.is_some() { it.told.events } else { 0 };
-        (Reverse(made_up), it.is_of_host, events, it.told.last)
+        let made_up = counts.get(&maker(it)).copied().filter(|count| *count > MADE_UP);
+        (Reverse(made_up), if made_up.is_some() { it.told.events } else { 0 }, it.told.last)
     };
     known.iter().min_by_key(|(_, it)| rank(it)).map(|(name, _)| name.clone())
 }
@@ -454,10 +452,12 @@ mod tests {
             assert_eq!(first_to_forget(&known), Some(format!("claude:{expected:03}")), "{rows:?}");
         };
         check(&[(1, true, 9, 5), (2, true, 1, 4), (3, true, 9, 6)], 1);
-        check(&[(1, true, 9, 4), (2, false, 9, 9), (3, false, 1, 8)], 2);
+        check(&[(1, true, 9, 4), (2, false, 9, 9), (3, false, 1, 8)], 0);
         check(&[(1, true, 9, 5), (1, true, 1, 6), (2, true, 9, 7)], 0);
         let made_up = vec![(1, true, 1, 9); MADE_UP + 1];
         check(&[vec![(1, true, 9, 1), (2, false, 1, 1)], made_up].concat(), 2);
+        let of_nobody: Vec<_> = (100..=200).map(|pid| (pid, false, 1, 9)).collect();
+        check(&[vec![(1, true, 1, 1)], of_nobody].concat(), 1);
     }
 
     #[test]
