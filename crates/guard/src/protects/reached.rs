@@ -149,7 +149,7 @@ impl Look<'_> {
                     let names = without_hidden(names);
                     self.is_inside(&names, &homes)
                         || self.is_secret(&names)
-                        || (takes && self.is_above(&names, &homes))
+                        || (takes && self.is_above_home(&names, &homes))
                         || self.is_found(&names, SEARCHES.contains(&name), &homes)
                 })
             };
@@ -172,7 +172,7 @@ impl Look<'_> {
     }
 
     /// Whether `names` is a folder somewhat above a home of Pintle.
-    fn is_above(&self, names: &[String], homes: &[String]) -> bool {
+    fn is_above_home(&self, names: &[String], homes: &[String]) -> bool {
         is_plain(names)
             && homes.iter().any(|home| {
                 let home = self.names(home);
