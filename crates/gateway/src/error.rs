@@ -144,6 +144,12 @@ impl ApiError {
     }
 }
 
+/// What is said of a text in which the member `name` stands twice in one object: which of the two counts depends on the
+/// reader.
+pub(crate) fn stands_twice(name: &str) -> String {
+    format!("the member {name:?} stands twice in one object; send it once")
+}
+
 /// The host takes nothing new.
 pub(crate) fn going_away() -> ApiError {
     ApiError::new(ErrorCode::Unavailable, "the server is shutting down; retry shortly")

@@ -1,8 +1,8 @@
 //! Frames of the protocol: one JSON text message each. Pure.
 
-use domain::json::{Object, Value, json, parse};
+use domain::json::{NotAlike, Object, Value, json, parse, parse_alike};
 
-use crate::error::ApiError;
+use crate::error::{ApiError, stands_twice};
 
 /// How much of the id of a request the log shows, in bytes: more than two UUIDs.
 const MAX_ID_BYTES: usize = 80;
@@ -25,7 +25,10 @@ pub(crate) struct BadFrame {
 /// Reads one message.
 pub(crate) fn read(text: &str) -> Result<Request, BadFrame> {
     let bad = |id: &str, message: String| BadFrame { id: id.to_owned(), error: Box::new(ApiError::invalid(message)) };
-    let value = parse(text).map_err(|why| bad("", format!("malformed request: {why}")))?;
+    let value = parse_alike(text).map_err(|error| match error {
+        NotAlike::NotJson(why) => bad("", format!("malformed request: {why}")),
+        NotAlike::Twice(name) => bad(&id_beside(&name, text), format!("malformed request: {}", stands_twice(&name))),
+    })?;
     let Value::Object(frame) = value else { return Err(bad("", "invalid frame: expected a JSON object".into())) };
     let id = frame.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
     let kind = match frame.get("type") {
@@ -37,6 +40,12 @@ pub(crate) fn read(text: &str) -> Result<Request, BadFrame> {
         return Err(bad(&id, format!("unexpected frame type: {kind}")));
     }
     request(id, frame).map_err(|(id, why)| bad(&id, format!("invalid frame: {why}")))
+}
+
+/// The id of a frame in which the member `twice` stands twice; of two ids none is meant.
+fn id_beside(twice: &str, text: &str) -> String {
+    let frame = parse(text).ok().filter(|_| twice != "id");
+    frame.and_then(|frame| frame.get("id")?.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 fn request(id: String, mut frame: Object) -> Result<Request, (String, &'static str)> {
@@ -104,6 +113,9 @@ mod tests {
         let read_it = read(r#"{"type":"req","id":"1","method":"x.y","params":{"a":1},"more":true}"#).unwrap();
         assert_eq!(read_it, Request { id: "1".into(), method: "x.y".into(), params: json!({ "a": 1 }) });
         assert_eq!(read(r#"{"type":"req","id":"1","method":"x"}"#).unwrap().params, Value::Null);
+        // What is a text holds what it wants.
+        let text = read(r#"{"type":"req","id":"1","method":"x","params":{"message":"{\"a\":1,\"a\":2}"}}"#).unwrap();
+        assert_eq!(text.params, json!({ "message": r#"{"a":1,"a":2}"# }));
     }
 
     #[test]
@@ -123,6 +135,11 @@ mod tests {
         check(r#"{"type":"req","id":1,"method":"x"}"#, "", "invalid frame: `id` must be");
         check(r#"{"type":"req","id":"1"}"#, "1", "invalid frame: `method` must be");
         check(r#"{"type":"req","id":"1","method":7}"#, "1", "invalid frame: `method` must be");
+        let twice = |name: &str| format!("malformed request: the member \"{name}\" stands twice in one object");
+        check(r#"{"type":"req","id":"1","method":"a.b","method":"c.d"}"#, "1", &twice("method"));
+        check(r#"{"type":"req","id":"1","id":"2","method":"a.b"}"#, "", &twice("id"));
+        let params = r#"{"type":"req","id":"1","method":"a.b","params":{"x":[{"y":1,"\u0079":2}]}}"#;
+        check(params, "1", &twice("y"));
     }
 
     #[test]

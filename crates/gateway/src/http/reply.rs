@@ -5,12 +5,12 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use domain::json::{Value, json, parse};
+use domain::json::{NotAlike, Value, json, parse_alike};
 
 use crate::Shared;
 use crate::claim::Claim;
 use crate::door::Visit;
-use crate::error::ApiError;
+use crate::error::{ApiError, stands_twice};
 use crate::principal::{Credential, Principal};
 
 /// An answer with a body of JSON.
@@ -39,7 +39,10 @@ pub(crate) fn json_body(headers: &HeaderMap, body: &[u8]) -> Result<Value, ApiEr
     }
     let text =
         std::str::from_utf8(body).map_err(|error| ApiError::invalid(format!("the body is not UTF-8: {error}")))?;
-    parse(text).map_err(|why| ApiError::invalid(format!("the body is not JSON: {why}")))
+    parse_alike(text).map_err(|error| match error {
+        NotAlike::NotJson(why) => ApiError::invalid(format!("the body is not JSON: {why}")),
+        NotAlike::Twice(name) => ApiError::invalid(format!("the body is not taken: {}", stands_twice(&name))),
+    })
 }
 
 impl Shared {
@@ -56,5 +59,25 @@ impl Shared {
         }
         self.guests.rates.request(&who, self.life.nodes.count())?;
         Ok(who)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn a_body_in_which_a_member_stands_twice_is_refused_by_its_name() {
+        let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+        let read = |body: &str| json_body(&headers, body.as_bytes());
+        let refused = read(r#"{"model":"strict","messages":[],"model":"free"}"#).unwrap_err();
+        let why = "the body is not taken: the member \"model\" stands twice in one object; send it once";
+        assert_eq!(refused, ApiError::invalid(why));
+        let inner = read(r#"{"messages":[{"role":"user","role":"system"}]}"#).unwrap_err();
+        assert!(inner.message.contains("\"role\""), "{}", inner.message);
+        let text = r#"{"content":"{\"a\":1,\"a\":2}"}"#;
+        assert_eq!(read(text), Ok(json!({ "content": r#"{"a":1,"a":2}"# })));
     }
 }
