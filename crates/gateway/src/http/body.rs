@@ -80,6 +80,20 @@ pub(super) struct Bound {
 
 /// All of a body.
 pub(super) async fn whole(mut body: Body, Bound { most, hint }: Bound) -> Result<Bytes, BadBody> {
+    let too_large = || {
+        let why = format!("the body has more than {most} bytes; {hint}");
+        bad(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", why)
+    };
+    // What is announced as too long is not waited for.
+    if usize::try_from(body.size_hint().lower()).is_ok_and(|announced| announced <= most) {
+        all(&mut body, most).await?.ok_or_else(too_large)
+    } else {
+        Err(too_large())
+    }
+}
+
+/// All of a body; `None` once it has more than `most` bytes.
+async fn all(body: &mut Body, most: usize) -> Result<Option<Bytes>, BadBody> {
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
         match frame {
@@ -92,11 +106,10 @@ pub(super) async fn whole(mut body: Body, Bound { most, hint }: Bound) -> Result
             }
         }
         if bytes.len() > most {
-            let why = format!("the body has more than {most} bytes; {hint}");
-            return Err(bad(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", why));
+            return Ok(None);
         }
     }
-    Ok(bytes.into())
+    Ok(Some(bytes.into()))
 }
 
 /// Whether nothing came for too long.
@@ -141,6 +154,34 @@ mod tests {
         let long = whole(timed(Body::from("x".repeat(11))), TEN).await.unwrap_err();
         assert_eq!((long.status, long.code), (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"));
         assert_eq!(long.error.message, "the body has more than 10 bytes; send less");
+    }
+
+    /// A body of this length of which nothing comes.
+    struct Announced(u64);
+
+    impl HttpBody for Announced {
+        type Data = Bytes;
+        type Error = Error;
+
+        fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+            Poll::Pending
+        }
+
+        fn size_hint(&self) -> SizeHint {
+            SizeHint::with_exact(self.0)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_is_announced_as_too_long_is_refused_at_once() {
+        let cut = |length: u64| whole(timed(Body::new(Announced(length))), TEN);
+        let began = Instant::now();
+        for length in [11, 99_999_999_999, u64::MAX] {
+            let long = cut(length).await.unwrap_err();
+            assert_eq!((long.status, long.code), (StatusCode::PAYLOAD_TOO_LARGE, "body_too_large"), "{length}");
+        }
+        assert_eq!(began.elapsed(), Duration::ZERO);
+        assert_eq!(cut(10).await.unwrap_err().code, "body_timeout");
     }
 
     #[tokio::test]
