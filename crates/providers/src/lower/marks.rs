@@ -7,16 +7,17 @@ use domain::message::{Message, Role};
 
 use crate::inline_thought;
 
-/// The mark that stands around a hook's text, up to the `>`.
-pub(super) const OPEN: &str = "<system-reminder";
-pub(super) const CLOSE: &str = "</system-reminder";
-/// The opening mark, written so that nobody takes it for one.
-const SAFE_OPEN: &str = "&lt;system-reminder";
-const SAFE_CLOSE: &str = "&lt;/system-reminder";
+/// The name of the marks that stand around a hook's text.
+const NAME: &str = "system-reminder";
+/// The signs that a model may take for the bracket of a mark.
+const BRACKETS: [char; 7] = ['<', '\u{ff1c}', '\u{fe64}', '\u{2039}', '\u{3008}', '\u{27e8}', '\u{2329}'];
+/// A bracket, written so that nobody takes it for one.
+const SAFE_BRACKET: &str = "&lt;";
 
 /// `text` between the marks.
 pub(super) fn wrapped(text: &str) -> String {
-    format!("{OPEN}>\n{}\n{CLOSE}>", text.replace(CLOSE, SAFE_CLOSE))
+    let safe = without(text, Marks::Closing);
+    format!("<{NAME}>\n{}\n</{NAME}>", safe.as_deref().unwrap_or(text))
 }
 
 /// `message`, in which nobody but the operator can write the marks.
@@ -52,7 +53,56 @@ pub(super) fn guarded(message: &Message) -> Cow<'_, Message> {
 
 /// `text` without the marks, if it has any.
 fn escaped(text: &str) -> Option<String> {
-    (text.contains(OPEN) || text.contains(CLOSE)).then(|| text.replace(OPEN, SAFE_OPEN).replace(CLOSE, SAFE_CLOSE))
+    without(text, Marks::All)
+}
+
+/// Which marks must not stand in a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Marks {
+    All,
+    Closing,
+}
+
+/// `text` without such `marks`, in whatever way they are spelled, if it has any.
+fn without(text: &str, marks: Marks) -> Option<String> {
+    let is_ascii = text.is_ascii();
+    let (mut safe, mut written, mut at) = (String::new(), 0, 0);
+    let find = |rest: &str| if is_ascii { rest.find('<') } else { rest.find(BRACKETS) };
+    while let Some(next) = find(&text[at..]) {
+        let bracket = at + next;
+        at = bracket + text[bracket..].chars().next().map_or(1, char::len_utf8);
+        if is_mark(&text[at..], marks) {
+            safe.push_str(&text[written..bracket]);
+            safe.push_str(SAFE_BRACKET);
+            written = at;
+        }
+    }
+    (written > 0).then(|| safe + &text[written..])
+}
+
+/// Whether what stands behind a bracket makes it one of `marks`: a model reads them in any case, with blanks within, and
+/// in signs that look alike.
+fn is_mark(behind: &str, marks: Marks) -> bool {
+    let mut signs = behind.chars().filter(|sign| !is_blank(*sign)).map(plain).peekable();
+    let closes = signs.next_if_eq(&'/').is_some();
+    (closes || marks == Marks::All) && NAME.chars().all(|sign| signs.next() == Some(sign))
+}
+
+/// Whether nothing is seen of `sign`.
+fn is_blank(sign: char) -> bool {
+    sign.is_whitespace() || matches!(sign, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}')
+}
+
+/// The sign of ASCII that `sign` looks like, as far as marks have it.
+fn plain(sign: char) -> char {
+    /// How far the full-width signs are from those of ASCII.
+    const WIDE: u32 = 0xfee0;
+    match sign {
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(sign) - WIDE).unwrap_or(sign).to_ascii_lowercase(),
+        '\u{2044}' | '\u{2215}' => '/',
+        '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{fe63}' => '-',
+        _ => sign.to_ascii_lowercase(),
+    }
 }
 
 /// The same for JSON text, which can spell a character in several ways.
@@ -85,5 +135,50 @@ fn escape_within(value: &mut Value) -> bool {
             }
             members.values_mut().fold(named, |any, member| escape_within(member) | any)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_known_however_it_is_spelled() {
+        for (text, expected) in [
+            ("a <system-reminder> b", Some("a &lt;system-reminder> b")),
+            ("x</system-reminder>", Some("x&lt;/system-reminder>")),
+            ("<SYSTEM-Reminder></System-REMINDER >", Some("&lt;SYSTEM-Reminder>&lt;/System-REMINDER >")),
+            ("< system-reminder>< / \tsystem-reminder\n>", Some("&lt; system-reminder>&lt; / \tsystem-reminder\n>")),
+            ("<\u{200b}system-reminder>", Some("&lt;\u{200b}system-reminder>")),
+            ("\u{ff1c}system-reminder\u{ff1e}", Some("&lt;system-reminder\u{ff1e}")),
+            ("\u{27e8}\u{ff0f}system\u{2011}reminder\u{27e9}", Some("&lt;\u{ff0f}system\u{2011}reminder\u{27e9}")),
+            ("<\u{ff33}ystem-reminder>", Some("&lt;\u{ff33}ystem-reminder>")),
+            ("<<system-reminder", Some("<&lt;system-reminder")),
+            ("<system>reminder", None),
+            ("a < b \u{ff1c} c", None),
+            ("system-reminder <", None),
+            ("", None),
+        ] {
+            assert_eq!(escaped(text).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_operators_text_cannot_end_its_own_mark() {
+        let text = "<system-reminder> \u{ff1c}/System-Reminder>";
+        assert_eq!(wrapped(text), "<system-reminder>\n<system-reminder> &lt;/System-Reminder>\n</system-reminder>");
+    }
+
+    #[test]
+    fn arguments_are_safe_in_every_spelling() {
+        assert_eq!(
+            escaped_arguments(r#"{"a":"\u003cSystem-reminder>"}"#).as_deref(),
+            Some(r#"{"a":"&lt;System-reminder>"}"#)
+        );
+        assert_eq!(
+            escaped_arguments(r#"{"a":"< /system-reminder>"}"#).as_deref(),
+            Some(r#"{"a":"&lt; /system-reminder>"}"#)
+        );
+        assert_eq!(escaped_arguments(r#"{"a":"<b>\n"}"#), None);
     }
 }
