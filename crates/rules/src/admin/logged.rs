@@ -9,6 +9,7 @@ use domain::json::{Object, Value, json};
 use domain::rule::HookScope;
 use domain::store::{LoggedChange, NO_HOOK, TenantScope};
 
+use super::changing::owned;
 use super::history::{MAX_PAGE, scope_of};
 use super::reading::hook_id;
 use super::spending::without_settings;
@@ -141,6 +142,7 @@ impl RuleAdmin {
         if_version: Option<u32>,
     ) -> Result<UpdatedRule, AdminError> {
         by.at_least(CallerRole::Admin, "restore")?;
+        owned(by, self.view(by).await?.hook(&hook_id(id)?)?)?;
         let versions = self.versions(by, id).await?;
         let found = versions.into_iter().find(|known| known["version"] == version);
         let missing = || AdminError::new(AdminErrorCode::NotFound, format!("version not found: {version}"));

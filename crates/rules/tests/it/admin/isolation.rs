@@ -90,6 +90,7 @@ async fn what_is_everybodys_is_the_owners_to_change_and_to_read() {
         ("hooks.delete", json!({"hookId": id})),
         ("hooks.toggle", json!({"hookId": id, "enabled": false})),
         ("hooks.test", json!({"hookId": id})),
+        ("hooks.restore", json!({"hookId": id, "version": 1})),
         ("hooks.reset", json!({"hookId": id, "tenantId": ACME})),
     ] {
         assert_eq!(stage.no(&admin, method, params).await, no, "{method}");
