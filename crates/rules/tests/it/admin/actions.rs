@@ -258,7 +258,8 @@ async fn what_changes_nothing_makes_no_version() {
     let admin = of_default(CallerRole::Admin);
     let id = stage.create(&admin, script("tenant", "guard", "allow")).await;
     let same = json!({"hookId": id, "version": 1});
-    for updates in [json!({"name": "guard"}), json!({"source": "builtin", "created_by": "x", "id": "y", "version": 9})] {
+    for updates in [json!({"name": "guard"}), json!({"source": "builtin", "created_by": "x", "id": "y", "version": 9})]
+    {
         let updated = stage.ok(&admin, "hooks.update", json!({"hookId": id, "updates": updates})).await;
         assert_eq!(updated, same, "{updates}");
     }
