@@ -1107,7 +1107,7 @@ export type RunEvents = {
   readonly "thinking": { readonly content: string };
   /** as permitted */
   readonly "tool.call": { readonly name: string; readonly id: string; readonly arguments: { readonly [member: string]: unknown } };
-  /** the first 1,000 characters of the result */
+  /** the first 1,000 characters of the result; a call whose arguments cannot be read has this and no `tool.call` */
   readonly "tool.result": { readonly name: string; readonly id: string; readonly is_error: boolean; readonly arguments: { readonly [member: string]: unknown }; readonly result: string };
   readonly "activity": Activity;
   /** an answer that calls of tools followed, or what a tool says to the user */

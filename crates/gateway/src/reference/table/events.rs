@@ -11,7 +11,7 @@ pub(in crate::reference) const RUN_EVENTS: &[Row] = &[
     row(
         "tool.result",
         "{ name: string, id: string, is_error: boolean, arguments: object, result: string }",
-        "the first 1,000 characters of the result",
+        "the first 1,000 characters of the result; a call whose arguments cannot be read has this and no `tool.call`",
     ),
     row("activity", "Activity", ""),
     row(

@@ -30,6 +30,20 @@ fn a_turn_is_told_while_it_is_worked() {
 }
 
 #[test]
+fn a_call_whose_arguments_cannot_be_read_is_told_like_others() {
+    let call = json!({ "tool_calls": [{ "name": "list_dir", "id": "c1", "arguments": "[1]" }] });
+    let server = Server::start(scripted(&[&call.to_string(), DONE].join(","), ""));
+    let mut client = server.connected(json!({}));
+    client.done("chat.send", json!({ "sessionKey": KEY, "message": "look" }));
+    let told: Vec<&Value> =
+        client.heard.iter().map(|it| &it["payload"]).filter(|it| it["type"] == "tool.result").collect();
+    let result = "the tool did not run: the arguments are not a JSON object";
+    let expected = json!({ "name": "list_dir", "id": "c1", "is_error": true, "arguments": {}, "result": result });
+    assert_eq!(told.iter().map(|it| &it["payload"]).collect::<Vec<_>>(), [&expected]);
+    assert!(!client.kinds().contains(&"tool.call"));
+}
+
+#[test]
 fn nobody_sees_the_conversations_of_another() {
     let server = Server::start(scripted(&[DONE; 4].join(","), WITH_TOKEN));
     let (mut anna, mut ben) = (server.admin("anna"), server.admin("ben"));
