@@ -106,7 +106,7 @@ impl From<AdminError> for Stop {
 
 impl RuleAdmin {
     /// Changes a hook: members that are not sent stay, `""` clears, `config` is replaced whole. Closes its circuit
-    /// breaker. What changes nothing makes no version.
+    /// breaker.
     ///
     /// # Errors
     /// The first thing that is wrong; `version conflict: have N`; or the caller may not.
@@ -216,11 +216,6 @@ impl RuleAdmin {
             return Err(conflict(current.version).into());
         }
         let hook = self.sealed(because(read.hook, updates, reason)?)?;
-        if hook == *current {
-            // It stays the version that it is; its breakers close, as after every change.
-            self.reset_now(&view, current, None)?;
-            return Ok(UpdatedRule { version: current.version, warnings: read.warnings });
-        }
         let version = self.write(by, (current, hook), "updated", if_version.is_some())?;
         Ok(UpdatedRule { version, warnings: read.warnings })
     }

@@ -253,21 +253,6 @@ async fn at_the_command_line_hooks_and_agents_have_names() {
 }
 
 #[tokio::test]
-async fn what_changes_nothing_makes_no_version() {
-    let stage = Stage::new();
-    let admin = of_default(CallerRole::Admin);
-    let id = stage.create(&admin, script("tenant", "guard", "allow")).await;
-    let same = json!({"hookId": id, "version": 1});
-    for updates in [json!({"name": "guard"}), json!({"source": "builtin", "created_by": "x", "id": "y", "version": 9})]
-    {
-        let updated = stage.ok(&admin, "hooks.update", json!({"hookId": id, "updates": updates})).await;
-        assert_eq!(updated, same, "{updates}");
-    }
-    assert_eq!(stage.ok(&admin, "hooks.restore", json!({"hookId": id, "version": 1})).await, same);
-    assert_eq!(stage.rule_admin.changes(&admin, &id, 10).await.unwrap().len(), 1);
-}
-
-#[tokio::test]
 async fn who_changed_what_is_kept() {
     let stage = Stage::new();
     let admin = of_default(CallerRole::Admin);
