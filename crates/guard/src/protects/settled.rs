@@ -10,7 +10,8 @@ use crate::path_pattern::{may_mean, visible};
 
 /// Programs that change, show or take away what is there, under the name that it has, and make nothing: no file, no folder,
 /// no link.
-const MAKES_NOTHING: [&str; 46] = [
+const MAKES_NOTHING: [&str; 47] = [
+    "shopt",
     "rm",
     "rmdir",
     "unlink",
