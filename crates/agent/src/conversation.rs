@@ -149,6 +149,11 @@ impl Conversation {
         self.session.worked_under()
     }
 
+    /// The id of the API key with which somebody asked for the turn that began last, where they had one.
+    pub fn asked_with(&self) -> Option<&str> {
+        self.session.asked_with()
+    }
+
     /// Whether nobody else can work it now.
     pub fn is_ours(&self) -> bool {
         self.hold.as_ref().is_none_or(|hold| hold.stands())

@@ -183,6 +183,8 @@ impl Runner {
             turn_id: turn_id.clone(),
             prompts: prompts.iter().cloned().map(Into::into).collect(),
             max_iterations: self.settings.max_iterations,
+            // What was said during a turn is asked for as that turn was.
+            key: request.map_or(conversation.asked_with(), |request| request.key).map(str::to_owned),
         };
         let equipped = self.equipment(request).map(|with| Fact::Equipped { with: Box::new(with) });
         let entries: Vec<JournalEntry> =

@@ -48,11 +48,22 @@ pub struct TextRequest<'a> {
     pub media: &'a [String],
     /// The id of the turn, where somebody has given it one already.
     pub turn_id: Option<&'a TurnId>,
+    /// The id of the API key with which somebody asks, where they have one.
+    pub key: Option<&'a str>,
 }
 
 impl<'a> From<&'a str> for TextRequest<'a> {
     fn from(prompt: &'a str) -> Self {
-        Self { prompt, skills: None, enable_tools: true, history: None, keep: None, media: &[], turn_id: None }
+        Self {
+            prompt,
+            skills: None,
+            enable_tools: true,
+            history: None,
+            keep: None,
+            media: &[],
+            turn_id: None,
+            key: None,
+        }
     }
 }
 

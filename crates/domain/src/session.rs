@@ -192,6 +192,8 @@ pub struct Session {
     /// The paths of files that hooks named.
     named: BTreeSet<String>,
     under: Option<WorkedUnder>,
+    /// The id of the API key with which somebody asked for the turn that began last.
+    asked_with: Option<String>,
     last_cause: Option<ReleaseReason>,
     /// What stood in it before the turn that ended last, if that was stopped.
     before_stopped: Option<Vec<Rendered<Message>>>,
@@ -226,7 +228,8 @@ impl Session {
                 self.messages = recalled.over(std::mem::take(&mut self.messages));
             }
             JournalEntry::Turn(Fact::TakenBack) => self.take_back(),
-            JournalEntry::Turn(Fact::Begun { turn_id, prompts, max_iterations }) => {
+            JournalEntry::Turn(Fact::Begun { turn_id, prompts, max_iterations, key }) => {
+                self.asked_with = key;
                 self.begin(turn_id, prompts, max_iterations);
             }
             JournalEntry::Turn(Fact::Queued(waiting)) if self.open.is_none() => self.queue.push(waiting),
@@ -373,6 +376,11 @@ impl Session {
     /// The configuration under which it was worked last, if anybody said.
     pub fn worked_under(&self) -> Option<&WorkedUnder> {
         self.under.as_ref()
+    }
+
+    /// The id of the API key with which somebody asked for the turn that began last, where they had one.
+    pub fn asked_with(&self) -> Option<&str> {
+        self.asked_with.as_deref()
     }
 
     /// The reason for which the last process that worked on the session ended.

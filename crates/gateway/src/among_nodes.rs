@@ -35,7 +35,7 @@ const GATHER: Duration = Duration::from_millis(30);
 const FIRST_TRY: Duration = Duration::from_secs(1);
 
 /// Most questions that are looked through for those that wait: far more than persons answer.
-const MAX_QUESTIONS: usize = 10_000;
+pub(crate) const MAX_QUESTIONS: usize = 10_000;
 
 impl Shared {
     /// Says that this node begins, listening at `addresses`; the sessions whose turns its last end cut.
@@ -206,6 +206,8 @@ impl Shared {
             prompt: what.prompt().to_owned(),
             stream: false,
             asker: Asker::Nobody,
+            // That of the turn which it goes on with stands in the session.
+            key: None,
             // A request that says the same finds it.
             is_heard: true,
             hub: self.hub.clone(),

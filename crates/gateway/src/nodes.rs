@@ -202,7 +202,12 @@ mod tests {
     use super::*;
 
     fn begun(turn: &str) -> JournalEntry {
-        JournalEntry::Turn(Fact::Begun { turn_id: TurnId::from(turn), prompts: Vec::new(), max_iterations: 9 })
+        JournalEntry::Turn(Fact::Begun {
+            turn_id: TurnId::from(turn),
+            prompts: Vec::new(),
+            max_iterations: 9,
+            key: None,
+        })
     }
 
     fn used() -> JournalEntry {

@@ -121,6 +121,14 @@ pub(crate) enum Credential {
 }
 
 impl Credential {
+    /// The id of the API key, if it is one or came from one.
+    pub(crate) fn key(&self) -> Option<&str> {
+        match self {
+            Self::Key(id) | Self::Console { key: Some(id), .. } => Some(id),
+            Self::Token | Self::Console { key: None, .. } | Self::Anonymous => None,
+        }
+    }
+
     /// For whom connections are counted; nothing for the token, whose holder is the operator's own server.
     pub(crate) fn counted_for(&self) -> Option<String> {
         match self {

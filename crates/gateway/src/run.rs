@@ -1,5 +1,6 @@
 //! One run: a prompt that is worked for somebody, with everything that they hear of it.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
@@ -87,6 +88,8 @@ struct WorkedHere {
     effect: bool,
     /// The class of what went wrong with the model that was asked last, and how long its provider asks to wait.
     failing: Option<(String, Option<Duration>)>,
+    /// The ids of the API keys with which somebody asked for what it works: it ends with any of them.
+    keys: BTreeSet<String>,
 }
 
 /// Who asked for a run.
@@ -111,6 +114,8 @@ pub(crate) struct RunParts {
     pub(crate) prompt: String,
     pub(crate) stream: bool,
     pub(crate) asker: Asker,
+    /// The id of the API key with which they ask, if they have one.
+    pub(crate) key: Option<String>,
     /// Whether its answer is heard over HTTP.
     pub(crate) is_heard: bool,
     pub(crate) hub: Arc<Hub>,
@@ -122,7 +127,8 @@ impl Run {
     }
 
     fn made(parts: RunParts) -> Self {
-        let RunParts { name, tenant, prompt, stream, asker, is_heard, hub } = parts;
+        let RunParts { name, tenant, prompt, stream, asker, key, is_heard, hub } = parts;
+        let work = WorkedHere { keys: key.into_iter().collect(), ..WorkedHere::default() };
         Self {
             key: SessionKey { tenant, session: name.id() },
             name,
@@ -133,7 +139,7 @@ impl Run {
             log: is_heard.then(Mutex::default),
             hub,
             id: OnceLock::new(),
-            state: Mutex::default(),
+            state: Mutex::new(RunState { work, ..RunState::default() }),
             settled: OnceLock::new(),
             outcome: watch::Sender::new(None),
         }
@@ -284,6 +290,16 @@ impl Run {
     /// Whether a turn of it was worked here.
     pub(crate) fn was_worked(&self) -> bool {
         self.state().work.a_turn
+    }
+
+    /// It works what somebody asked for with the API key `key` as well.
+    pub(crate) fn is_asked_with(&self, key: &str) {
+        self.state().work.keys.insert(key.to_owned());
+    }
+
+    /// The ids of the API keys with which somebody asked for what it works.
+    pub(crate) fn keys(&self) -> BTreeSet<String> {
+        self.state().work.keys.clone()
     }
 
     /// Whether a tool ran for it.

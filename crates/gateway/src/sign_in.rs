@@ -1,6 +1,6 @@
 //! From what a client says of itself to who it is: the gateway token, an API key, a console session, nobody.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use domain::id::{DEFAULT_SLUG, TenantId};
@@ -12,10 +12,19 @@ use store::Store;
 use crate::claim::Claim;
 use crate::door::Visit;
 use crate::error::{ApiError, ErrorCode};
-use crate::principal::{Credential, Principal, Rights};
+use crate::principal::{Credential, Principal, Right, Rights};
 use crate::rare_line::RareLine;
 use crate::rates::Attempt;
 use crate::secret;
+
+/// Why turns end whose user is kept out of their tenant.
+const SHUT_OUT: &str = "the user who asked for the turn no longer has access";
+
+/// Why turns end whose user, or whose key, may no longer talk to agents.
+const MAY_NOT_TALK: &str = "the user who asked for the turn may no longer talk to agents";
+
+/// Why turns end whose key is none any more.
+const KEY_IS_OVER: &str = "the API key that asked for the turn was revoked or has expired";
 
 /// The owner where no file names one.
 const SYSTEM: &str = "system";
@@ -159,6 +168,37 @@ impl<'a> Registry<'a> {
             None if self.known_by.role_of(user) == CallerRole::Owner => Ok(false),
             None => Ok(self.store.was_removed(tenant, user)?),
         }
+    }
+
+    /// Why what `user` of `tenant` asked for, with these API `keys` where they had any, may not go on; nothing where it may.
+    pub(crate) fn why_over(
+        &self,
+        tenant: &TenantId,
+        user: &str,
+        keys: &BTreeSet<String>,
+    ) -> Result<Option<&'static str>, ApiError> {
+        if self.is_shut_out(tenant, user)? {
+            return Ok(Some(SHUT_OUT));
+        }
+        for id in keys {
+            let Some(key) = self.store.key(tenant, id)? else { return Ok(Some(KEY_IS_OVER)) };
+            match self.of_key(&key) {
+                Ok(who) if who.role >= CallerRole::Operator && who.rights.has(Right::Write) => {}
+                Ok(_) => return Ok(Some(MAY_NOT_TALK)),
+                Err(error) if matches!(error.code, ErrorCode::Unauthorized | ErrorCode::TenantAccessRevoked) => {
+                    return Ok(Some(KEY_IS_OVER));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        // Whoever sits at this machine is nobody's member.
+        let is_bound =
+            self.known_by.role_of(user) != CallerRole::Owner && (user != LOCAL_USER || self.known_by.has_token());
+        let lowered = match self.store.member(tenant, user)? {
+            Some(member) => is_bound && member.role < CallerRole::Operator,
+            None => false,
+        };
+        Ok(lowered.then_some(MAY_NOT_TALK))
     }
 
     fn by_token(&self, token: &str, claim: &Claim) -> Result<Principal, ApiError> {

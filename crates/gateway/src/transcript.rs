@@ -119,7 +119,7 @@ mod tests {
 
     fn begun(turn: &str, prompt: Message) -> JournalEntry {
         let turn_id = TurnId::new(turn);
-        JournalEntry::Turn(Fact::Begun { turn_id, prompts: vec![prompt.into()], max_iterations: 9 })
+        JournalEntry::Turn(Fact::Begun { turn_id, prompts: vec![prompt.into()], max_iterations: 9, key: None })
     }
 
     fn replied(text: &str) -> JournalEntry {

@@ -1,26 +1,33 @@
 //! Sees to it that what is taken away from somebody is gone at once, on every node: who may what is looked at again
 //! whenever the store counts a change, and connections of whoever may less by now are closed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::id::TenantId;
+use domain::id::{TenantId, TurnId};
+use domain::session::Session;
+use domain::store::{ApprovalQuery, SessionKey, TenantScope};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::Shared;
+use crate::among_nodes::{Alone, MAX_QUESTIONS};
 use crate::error::{ApiError, ErrorCode};
 use crate::hub::{Connection, Guest};
 use crate::model_doors::HELD;
 use crate::principal::{Credential, Principal};
 use crate::quotas::{KEEP_EVERY, KEPT};
 use crate::run::Run;
+use crate::session_name::SessionName;
 use crate::sign_in::{IDLE, LONGEST, Registry};
 
 /// How often the store is asked whether something was taken away. Source: revoking is in force within a second.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// How often turns that somebody asked for with an API key are looked at: nobody counts that a key expires.
+const KEYS_EVERY: Duration = Duration::from_secs(5);
 
 /// How often what is too old is forgotten, and what users did long ago: rates are counted by the minute.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
@@ -33,13 +40,18 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
     let mut ticks = interval(LOOK_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut seen, mut kept, mut swept) = (None, Instant::now(), Instant::now());
+    let mut asked = Instant::now();
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
             () = shared.guests.changed.notified() => {}
             () = shared.life.hard_stop.cancelled() => break,
         }
-        match shared.look_for_changes(seen).await {
+        let with_keys = asked.elapsed() >= KEYS_EVERY;
+        if with_keys {
+            asked = Instant::now();
+        }
+        match shared.look(seen, with_keys).await {
             Ok(epoch) => seen = Some(epoch),
             Err(error) => tracing::debug!(%error, "who may what cannot be looked at"),
         }
@@ -59,40 +71,45 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
 }
 
 impl Shared {
-    /// Looks at everybody again if the store counts another number than `seen`, and at those whose time is over.
-    async fn look_for_changes(self: &Arc<Self>, seen: Option<u64>) -> Result<u64, ApiError> {
-        let now = Timestamp::now();
-        let looked = self
-            .blocking(move |shared| {
-                let ended = shared.guests.quotas.ended();
-                if !ended.is_empty() {
-                    let written = shared.store.end_uses(&ended);
-                    written.inspect_err(|_| shared.guests.quotas.not_ended(ended))?;
-                }
-                let epoch = shared.store.identity_epoch()?;
-                let changed = seen != Some(epoch);
-                let is_due = |who: &Principal| changed || who.until.is_some_and(|until| until <= now);
-                // Whoever is not here yet looks again by themselves once they are.
-                let (mut connections, mut guests) = (shared.hub.all(), shared.hub.guests());
-                connections.retain(|it| is_due(&it.who));
-                guests.retain(|it| is_due(&it.who));
-                if !changed && connections.is_empty() && guests.is_empty() {
-                    return Ok((epoch, Vec::new()));
-                }
-                let asked_for = |connection: Arc<Connection>| Box::new(connection) as Box<dyn LetIn>;
-                let due = connections.into_iter().map(asked_for);
-                let due = due.chain(guests.into_iter().map(|guest| Box::new(guest) as Box<dyn LetIn>)).collect();
-                shared.look_again(due, changed).map(|runs| (epoch, runs))
-            })
-            .await?;
-        let (epoch, cut) = looked;
-        cut.iter().for_each(|run| run.handle.cancel());
+    /// Looks at everybody, and at what they asked for: at that also where nobody counted anything, if it is `with_keys`.
+    async fn look(self: &Arc<Self>, seen: Option<u64>, with_keys: bool) -> Result<u64, ApiError> {
+        let epoch = self.look_for_changes(seen).await?;
+        let changed = seen != Some(epoch);
+        if changed || with_keys {
+            self.end_turns(changed).await?;
+        }
         Ok(epoch)
     }
 
-    /// Closes what is no longer anybody's of `due`; the runs of those who are kept out of their tenants, if they are
-    /// asked for.
-    fn look_again(&self, due: Vec<Box<dyn LetIn>>, with_runs: bool) -> Result<Vec<Arc<Run>>, ApiError> {
+    /// Looks at everybody again if the store counts another number than `seen`, and at those whose time is over.
+    async fn look_for_changes(self: &Arc<Self>, seen: Option<u64>) -> Result<u64, ApiError> {
+        let now = Timestamp::now();
+        self.blocking(move |shared| {
+            let ended = shared.guests.quotas.ended();
+            if !ended.is_empty() {
+                let written = shared.store.end_uses(&ended);
+                written.inspect_err(|_| shared.guests.quotas.not_ended(ended))?;
+            }
+            let epoch = shared.store.identity_epoch()?;
+            let changed = seen != Some(epoch);
+            let is_due = |who: &Principal| changed || who.until.is_some_and(|until| until <= now);
+            // Whoever is not here yet looks again by themselves once they are.
+            let (mut connections, mut guests) = (shared.hub.all(), shared.hub.guests());
+            connections.retain(|it| is_due(&it.who));
+            guests.retain(|it| is_due(&it.who));
+            if !changed && connections.is_empty() && guests.is_empty() {
+                return Ok(epoch);
+            }
+            let asked_for = |connection: Arc<Connection>| Box::new(connection) as Box<dyn LetIn>;
+            let due = connections.into_iter().map(asked_for);
+            let due = due.chain(guests.into_iter().map(|guest| Box::new(guest) as Box<dyn LetIn>)).collect();
+            shared.look_again(due).map(|()| epoch)
+        })
+        .await
+    }
+
+    /// Closes what is no longer anybody's of `due`.
+    fn look_again(&self, due: Vec<Box<dyn LetIn>>) -> Result<(), ApiError> {
         let registry = Registry::read(&self.guests.known_by, &*self.store, Timestamp::now())?;
         let mut known: BTreeMap<(TenantId, String, Credential), Option<Principal>> = BTreeMap::new();
         for connection in due {
@@ -109,16 +126,70 @@ impl Shared {
                 connection.revoke();
             }
         }
-        if !with_runs {
-            return Ok(Vec::new());
+        Ok(())
+    }
+
+    /// Ends the turns of those who may no longer ask for them: `all`, those included that wait and that nobody works, or
+    /// those only that somebody asked for with a key.
+    async fn end_turns(self: &Arc<Self>, all: bool) -> Result<(), ApiError> {
+        let found = self.blocking(move |shared| {
+            let registry = Registry::read(&shared.guests.known_by, &*shared.store, Timestamp::now())?;
+            let runs = shared.runs_over(&registry, all)?;
+            Ok((runs, if all { shared.parked_over(&registry)? } else { Vec::new() }))
+        });
+        let (runs, parked) = found.await?;
+        runs.iter().for_each(|run| run.handle.cancel());
+        for (key, turn) in parked {
+            self.work_alone(&key, Alone::Stopped(turn)).await;
         }
-        let mut cut = Vec::new();
+        Ok(())
+    }
+
+    /// The runs of this node that may not go on, of `all` or of those with a key. What persons are asked about them is void.
+    fn runs_over(&self, registry: &Registry<'_>, all: bool) -> Result<Vec<Arc<Run>>, ApiError> {
+        let mut over = Vec::new();
         for run in self.lanes.all() {
-            if registry.is_shut_out(&run.key.tenant, &run.name.user)? {
-                cut.push(run);
+            let keys = run.keys();
+            if !all && keys.is_empty() {
+                continue;
+            }
+            if let Some(why) = registry.why_over(&run.key.tenant, &run.name.user, &keys)? {
+                self.is_over(&run.key, why)?;
+                over.push(run);
             }
         }
-        Ok(cut)
+        Ok(over)
+    }
+
+    /// The turns that wait for a person, that nobody works here, and that may not go on. What persons are asked about
+    /// them is void.
+    fn parked_over(&self, registry: &Registry<'_>) -> Result<Vec<(SessionKey, TurnId)>, ApiError> {
+        let waiting = self.store.approvals(&ApprovalQuery::waiting(TenantScope::All, MAX_QUESTIONS))?;
+        let waiting = waiting.into_iter().map(|it| SessionKey { tenant: it.tenant_id, session: it.session_id });
+        let mut over = Vec::new();
+        for key in waiting.collect::<BTreeSet<_>>() {
+            let Some(name) = SessionName::kept(key.session.as_str()).filter(|_| self.lanes.of(&key).is_none()) else {
+                continue;
+            };
+            let session = Session::fold(self.sessions.journal(&key)?);
+            let Some(turn) = session.open().map(|open| open.turn_id.clone()) else { continue };
+            let keys: BTreeSet<String> = session.asked_with().map(str::to_owned).into_iter().collect();
+            let Some(why) = registry.why_over(&key.tenant, &name.user, &keys)? else { continue };
+            self.is_over(&key, why)?;
+            // Where its files are elsewhere, that node ends it.
+            if self.life.nodes.may_have(&name, self.sessions.last_node(&key)?.as_deref()).is_ok()
+                && !self.life.draining.is_cancelled()
+            {
+                over.push((key, turn));
+            }
+        }
+        Ok(over)
+    }
+
+    /// What persons are asked about the turn of a session is void, and says `why`.
+    fn is_over(&self, key: &SessionKey, why: &str) -> Result<(), ApiError> {
+        tracing::info!(session = %key.session, tenant = %key.tenant, "security.turn_ended: {why}");
+        Ok(self.store.void_session(key, Some(why))?)
     }
 
     /// Whether `who`, who is among the open connections now, is still who they were when they signed in.
@@ -131,10 +202,22 @@ impl Shared {
         .await
     }
 
-    /// Whether the user of `run` is kept out of its tenant. Blocks.
-    pub(crate) fn is_shut_out(&self, run: &Run) -> Result<bool, ApiError> {
-        let registry = Registry::read(&self.guests.known_by, &*self.store, Timestamp::now())?;
-        registry.is_shut_out(&run.key.tenant, &run.name.user)
+    /// Why what `user` of `tenant` asked for, with these API `keys` where they had any, may not go on; nothing where it may.
+    /// Blocks.
+    pub(crate) fn why_over(
+        &self,
+        tenant: &TenantId,
+        user: &str,
+        keys: &BTreeSet<String>,
+    ) -> Result<Option<&'static str>, ApiError> {
+        Registry::read(&self.guests.known_by, &*self.store, Timestamp::now())?.why_over(tenant, user, keys)
+    }
+
+    /// Whether `key`, with which somebody asked for the turn that is open in the session of `run`, gives nothing any more.
+    pub(crate) async fn is_key_gone(self: &Arc<Self>, run: &Run, key: Option<&str>) -> Result<bool, ApiError> {
+        let Some(key) = key else { return Ok(false) };
+        let (tenant, user, keys) = (run.key.tenant.clone(), run.name.user.clone(), BTreeSet::from([key.to_owned()]));
+        self.blocking(move |shared| Ok(shared.why_over(&tenant, &user, &keys)?.is_some())).await
     }
 
     /// What this node has counts until `until`, and what it holds at doors until `held`.

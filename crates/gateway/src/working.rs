@@ -44,7 +44,7 @@ enum Opened {
     Ours(Box<Conversation>),
     /// Somebody else, in words.
     Taken(String),
-    /// Nobody, since whoever asked is kept out of the tenant.
+    /// Nobody, since whoever asked may no longer.
     ShutOut,
 }
 
@@ -134,6 +134,7 @@ impl Shared {
                 (conversation, resumed.ok_or_else(went_on_elsewhere)?)
             }
             Begun::Fresh(mut conversation) => {
+                let key = run.keys().pop_first();
                 let request = TextRequest {
                     prompt: &run.prompt,
                     skills: errand.skills.as_deref(),
@@ -142,6 +143,7 @@ impl Shared {
                     keep: errand.edits.as_ref().map(|edited| edited.place),
                     media: &errand.media,
                     turn_id: Some(&errand.turn),
+                    key: key.as_deref(),
                 };
                 let report = errand.agent.turn(&mut conversation, request, output.clone(), &run.handle).await;
                 (conversation, report)
@@ -194,8 +196,8 @@ impl Shared {
             Left::Over(outcome) => return Ok(Begun::Over(outcome)),
             Left::Ours(conversation) => conversation,
         };
-        let open = conversation.open_turn().map(|open| (open.turn_id.clone(), open.prompt.clone()));
-        let Some((turn, prompt)) = open else {
+        let open = conversation.open_turn().map(|open| (open.turn_id.clone(), open.prompt == run.prompt));
+        let Some((turn, is_same)) = open else {
             return match errand {
                 Errand { resumes: true, whose: Whose::Nobody, .. } => {
                     let_go(conversation).await;
@@ -205,11 +207,15 @@ impl Shared {
                 Errand { .. } => errand.fresh(conversation).await.map(Begun::Fresh),
             };
         };
+        let gone = self.is_key_gone(run, conversation.asked_with()).await?;
         if errand.resumes {
+            if gone {
+                run.handle.cancel();
+            }
             return Ok(Begun::GoesOn(conversation));
         }
-        let asked = self.asked(run, &turn).await?;
-        if !asked.is_empty() && prompt == run.prompt {
+        let asked = if gone { Vec::new() } else { self.asked(run, &turn).await? };
+        if !asked.is_empty() && is_same {
             return Ok(Begun::GoesOn(conversation));
         }
         let waiting = |it: &&Approval| it.state_at(jiff::Timestamp::now()) == ApprovalState::Waiting;
@@ -219,7 +225,7 @@ impl Shared {
             let_go(conversation).await;
             return Err(ApiError::precondition("the session waits for an approval").with_details(details));
         }
-        self.finish_left(run, errand, (&mut conversation, prompt)).await;
+        self.finish_left(run, errand, &mut conversation, gone).await;
         errand.fresh(conversation).await.map(Begun::Fresh)
     }
 
@@ -249,22 +255,29 @@ impl Shared {
         Err(ApiError { retry_after_ms: Some(1000), ..ApiError::precondition("the session is busy") })
     }
 
-    /// Goes on with the turn that somebody left open in the session of `run`, before its own begins.
+    /// Goes on with the turn that somebody left open in the session of `run`, before its own begins; or stops it, where
+    /// the key that asked for it is `gone`.
     async fn finish_left(
         self: &Arc<Self>,
         run: &Arc<Run>,
         errand: &Errand,
-        (conversation, prompt): (&mut Conversation, String),
+        conversation: &mut Conversation,
+        gone: bool,
     ) {
+        let prompt = conversation.open_turn().map(|open| open.prompt.clone()).unwrap_or_default();
         let left = Run::new(RunParts {
             name: run.name.clone(),
             tenant: run.key.tenant.clone(),
             prompt,
             stream: false,
             asker: Asker::Nobody,
+            key: conversation.asked_with().map(str::to_owned),
             is_heard: false,
             hub: run.hub(),
         });
+        if gone {
+            left.handle.cancel();
+        }
         let resumed = {
             let work = errand.agent.resume(conversation, self.output(&left).await, &left.handle);
             tokio::pin!(work);
@@ -371,8 +384,8 @@ impl Shared {
         run.hears(Heard::Started { content: open.prompt.clone(), sig });
     }
 
-    /// The conversation of `run`, for this process alone. A turn that `goes_on` is stopped where its user is kept out of
-    /// the tenant; another one does not begin there.
+    /// The conversation of `run`, for this process alone. A turn that `goes_on` is stopped where whoever asked for it may
+    /// no longer; another one does not begin there.
     async fn conversation(self: &Arc<Self>, run: &Arc<Run>, goes_on: bool) -> Result<Opened, ApiError> {
         let run = run.clone();
         // In one go: where many begin at once, each thread that is waited for counts.
@@ -381,7 +394,7 @@ impl Shared {
 
     /// The same. Blocks.
     fn open_session(&self, run: &Run, goes_on: bool) -> Result<Opened, ApiError> {
-        if self.is_shut_out(run)? {
+        if self.why_over(&run.key.tenant, &run.name.user, &run.keys())?.is_some() {
             // Whoever looked for their runs did not find this one yet.
             run.handle.cancel();
             if !goes_on {

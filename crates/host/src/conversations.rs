@@ -88,7 +88,7 @@ impl SessionStore for SplitSessions {
         // next goes straight to the user's store, and must not meet this on its way.
         let turns = |entry: &JournalEntry| matches!(entry, JournalEntry::Turn(Fact::Begun { .. } | Fact::Ended { .. }));
         if append.entries.iter().any(turns)
-            && let Err(error) = self.own.void_session(&append.key)
+            && let Err(error) = self.own.void_session(&append.key, None)
         {
             return done(Err(error));
         }
@@ -149,7 +149,7 @@ impl SessionStore for SplitSessions {
 
     fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {
         let was_there = self.journals.delete(key)?;
-        self.own.void_session(key)?;
+        self.own.void_session(key, None)?;
         self.own.forget_session(key)?;
         Ok(was_there)
     }

@@ -145,7 +145,7 @@ fn turn(session: usize, number: usize) -> JournalAppend {
         usage: None,
     };
     let facts = [
-        Fact::Begun { turn_id: TurnId::fresh(), prompts: vec![prompt.into()], max_iterations: 20 },
+        Fact::Begun { turn_id: TurnId::fresh(), prompts: vec![prompt.into()], max_iterations: 20, key: None },
         replied(1, asked, vec![true]),
         Fact::Used {
             place: 0,

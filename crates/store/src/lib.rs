@@ -145,12 +145,12 @@ pub trait Store:
     /// The store cannot do it.
     fn rotate_config(&self, before: &Rule, config: &Object) -> Result<bool, StoreError>;
 
-    /// Makes void what waits or was not used of the questions about calls of the session `key`: for whoever keeps its
-    /// journal elsewhere. Blocks.
+    /// Makes void what waits or was not used of the questions about calls of the session `key`, and notes `why` at each,
+    /// where it is said: for whoever keeps its journal elsewhere, or ends its turn. Blocks.
     ///
     /// # Errors
     /// The store cannot do it.
-    fn void_session(&self, key: &SessionKey) -> Result<(), StoreError>;
+    fn void_session(&self, key: &SessionKey, why: Option<&str>) -> Result<(), StoreError>;
 
     /// Forgets the uploads that the session `key` took and the requests about it: for whoever keeps its journal elsewhere.
     /// Blocks.

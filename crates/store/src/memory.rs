@@ -166,8 +166,8 @@ impl Store for Memory {
         Err(StoreError::Unavailable("rows in memory go with their process; nothing is rotated there".into()))
     }
 
-    fn void_session(&self, key: &SessionKey) -> Result<(), StoreError> {
-        self.memory().void_session(key);
+    fn void_session(&self, key: &SessionKey, why: Option<&str>) -> Result<(), StoreError> {
+        self.memory().void_session(key, why);
         Ok(())
     }
 

@@ -20,7 +20,7 @@ fn kept(role: Role, text: &str) -> KeptMessage {
 
 fn begun(turn: &str, prompts: &[&str]) -> JournalEntry {
     let prompts = prompts.iter().map(|text| kept(Role::User, text)).collect();
-    JournalEntry::Turn(Fact::Begun { turn_id: turn.into(), prompts, max_iterations: 5 })
+    JournalEntry::Turn(Fact::Begun { turn_id: turn.into(), prompts, max_iterations: 5, key: None })
 }
 
 fn queued(text: &str) -> JournalEntry {
@@ -276,6 +276,19 @@ fn texts_that_stand_for_a_while_only_are_nothing_that_was_said() {
     assert_eq!(said(&session).len(), 3);
     session.apply(ended(TurnStatus::Completed, false));
     assert_eq!(said(&session).len(), session.messages().len());
+}
+
+#[test]
+fn a_session_knows_the_key_that_asked_for_the_turn_which_began_last() {
+    let begun = |key: Option<&str>| {
+        let (prompts, key) = (Vec::new(), key.map(str::to_owned));
+        JournalEntry::Turn(Fact::Begun { turn_id: "t".into(), prompts, max_iterations: 5, key })
+    };
+    let mut session = Session::fold([begun(Some("k"))]);
+    assert_eq!(session.asked_with(), Some("k"));
+    session.apply(ended(TurnStatus::Completed, false));
+    session.apply(begun(None));
+    assert_eq!(session.asked_with(), None, "another credential asked for this one");
 }
 
 #[test]

@@ -28,6 +28,9 @@ pub enum Fact {
         prompts: Vec<KeptMessage>,
         /// The number of rounds that the turn may take.
         max_iterations: u32,
+        /// The id of the API key with which somebody asked for it, where they had one: it ends with that key.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
     },
     /// The setup that the turn has beside its conversation; only right after [`Fact::Begun`].
     Equipped {

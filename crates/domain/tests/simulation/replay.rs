@@ -64,7 +64,7 @@ impl Kept<'_> {
         let turn = Turn::new(session.messages().to_vec(), prompt.clone(), limit);
         let mut kept = Kept { dice, turn, journal, cleared: BTreeMap::new(), stopped: false, ended: None, texts: 0 };
         let turn_id = TurnId::from("t");
-        kept.keep(Fact::Begun { turn_id, prompts: vec![prompt.into()], max_iterations: limit });
+        kept.keep(Fact::Begun { turn_id, prompts: vec![prompt.into()], max_iterations: limit, key: None });
         if let Some(with) = equipment(&mut kept.dice) {
             kept.tell(Fact::Equipped { with: Box::new(with) });
         }
@@ -237,7 +237,7 @@ fn earlier(turns: u32) -> impl Iterator<Item = JournalEntry> {
         let message = said(Role::Assistant, "then");
         let (status, error, reply) = (TurnStatus::Completed, None, String::new());
         [
-            Fact::Begun { turn_id, prompts, max_iterations: 1 },
+            Fact::Begun { turn_id, prompts, max_iterations: 1, key: None },
             Fact::Replied { iteration: 1, message, read_only, terminal: false, owners, cut: false, usage: None },
             Fact::Ended { status, roll_back: false, error, reply },
         ]

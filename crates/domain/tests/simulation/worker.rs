@@ -167,7 +167,7 @@ impl Worker {
         let mut prompts: Vec<KeptMessage> = self.session.queue().iter().map(|it| it.message.clone()).collect();
         prompts.push(Message::text(Role::User, text).into());
         let max_iterations = if self.who.depth == 0 { world.dice.below(4) + 1 } else { world.dice.below(2) + 1 };
-        self.tell(world, Fact::Begun { turn_id: self.who.turn_id.clone(), prompts, max_iterations });
+        self.tell(world, Fact::Begun { turn_id: self.who.turn_id.clone(), prompts, max_iterations, key: None });
         self.cleared.clear();
         true
     }

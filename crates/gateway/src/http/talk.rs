@@ -306,6 +306,7 @@ impl Wanted {
             prompt: self.asked.prompt.clone(),
             stream: self.asked.stream,
             asker: Asker::Http(self.request.clone()),
+            key: self.who.credential.key().map(str::to_owned),
             is_heard: true,
             hub: shared.hub.clone(),
         }

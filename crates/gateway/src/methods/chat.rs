@@ -122,6 +122,7 @@ impl Shared {
             prompt: message.to_owned(),
             stream: params.flag("stream")?.unwrap_or(false),
             asker: Asker::Socket { connection: Arc::downgrade(connection), request: request.to_owned() },
+            key: who.credential.key().map(str::to_owned),
             is_heard: false,
             hub: self.hub.clone(),
         });

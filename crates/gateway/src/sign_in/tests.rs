@@ -262,3 +262,31 @@ fn whoever_was_taken_out_is_nobody_until_they_are_added_again() {
     store.add_member(&member("carl")).unwrap();
     assert_eq!((role("carl"), shut_out("carl")), (Ok(CallerRole::Viewer), false));
 }
+
+#[test]
+fn what_somebody_asked_for_ends_with_their_key_and_with_their_role() {
+    let (known, store) = (KnownBy::new(Some("secret"), Vec::new()), store());
+    let tenant = TenantId::from(ACME);
+    let why = |user: &str, keys: &[&ApiKey], at: Timestamp| {
+        let keys = keys.iter().map(|key| key.id.clone()).collect();
+        Registry::read(&known, &store, at).unwrap().why_over(&tenant, user, &keys).unwrap()
+    };
+    let [first, second, reads] = ['e', 'f', '0'].map(|digit| {
+        let scope = if digit == '0' { KeyScope::Read } else { KeyScope::Write };
+        add_key(&store, &secret(digit), "anna", &[scope])
+    });
+    let later: Timestamp = "2026-02-01T00:00:00Z".parse().unwrap();
+    assert_eq!(why("anna", &[], now()), None);
+    assert_eq!(why("anna", &[&first, &second], now()), None);
+    assert_eq!(why("anna", &[&first, &reads], now()), Some(MAY_NOT_TALK));
+    assert_eq!(why("anna", &[&first], later), Some(KEY_IS_OVER), "it has expired");
+    store.revoke_key(&tenant, &first.id, &by()).unwrap();
+    assert_eq!(why("anna", &[&first], now()), Some(KEY_IS_OVER));
+    assert_eq!(why("anna", &[&second], now()), None, "another key is as good as before");
+    assert_eq!(why("ben", &[], now()), Some(MAY_NOT_TALK), "a viewer looks");
+    assert_eq!(why("zoe", &[], now()), Some(SHUT_OUT));
+    assert_eq!(why("system", &[], now()), None, "an owner is not a member");
+    let anna = store.member(&tenant, "anna").unwrap().unwrap();
+    store.change_member(&Member { role: CallerRole::Viewer, ..anna }, &by()).unwrap();
+    assert_eq!((why("anna", &[], now()), why("anna", &[&second], now())), (Some(MAY_NOT_TALK), Some(MAY_NOT_TALK)));
+}

@@ -13,6 +13,7 @@ use crate::run::Run;
 pub(super) fn goes_on(run: &Run, conversation: &Conversation) {
     run.is_worked();
     let Some(open) = conversation.open_turn() else { return };
+    conversation.asked_with().into_iter().for_each(|key| run.is_asked_with(key));
     let of_turn = open.turn.messages().get(open.turn.base()..).unwrap_or_default();
     if of_turn.iter().any(|message| !message.get().tool_calls.is_empty()) {
         run.had_effect();
@@ -66,6 +67,7 @@ mod tests {
             prompt: "go".into(),
             stream: false,
             asker: Asker::Nobody,
+            key: None,
             is_heard: false,
             hub: Arc::default(),
         });

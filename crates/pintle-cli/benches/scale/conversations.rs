@@ -120,7 +120,7 @@ fn whole_turn(session: usize, turn: usize) -> JournalAppend {
     let said = "A gate hangs on its pintle. ".repeat(15);
     let answer = Message { model_name: "m".into(), ..Message::text(Speaker::Assistant, said) };
     let facts = [
-        Fact::Begun { turn_id: TurnId::fresh(), prompts: vec![prompt.into()], max_iterations: 20 },
+        Fact::Begun { turn_id: TurnId::fresh(), prompts: vec![prompt.into()], max_iterations: 20, key: None },
         Fact::Replied {
             iteration: 1,
             message: answer.into(),

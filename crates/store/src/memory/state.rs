@@ -126,11 +126,14 @@ impl MemoryState {
         self.approvals.iter_mut().filter(void).for_each(|it| it.state = ApprovalState::Void);
     }
 
-    /// Makes void what nobody answered or used of the questions of a session whose journal is elsewhere.
-    pub(super) fn void_session(&mut self, key: &SessionKey) {
+    /// Makes void what nobody answered or used of the questions of a session, and notes why, where somebody says it.
+    pub(super) fn void_session(&mut self, key: &SessionKey, why: Option<&str>) {
         let live = |it: &&mut Approval| matches!(it.state, ApprovalState::Waiting | ApprovalState::Approved);
         let of_it = self.approvals.iter_mut().filter(live).filter(|it| is_of(it, key));
-        of_it.for_each(|it| it.state = ApprovalState::Void);
+        of_it.for_each(|it| {
+            it.state = ApprovalState::Void;
+            why.into_iter().for_each(|why| why.clone_into(&mut it.note));
+        });
     }
 
     pub(super) fn journal(&self, key: &SessionKey) -> Vec<JournalEntry> {

@@ -59,8 +59,8 @@ impl<D: Database + fmt::Debug> Store for SqlStore<D> {
         self.0.write(|db| rotation::config(db, before, config))
     }
 
-    fn void_session(&self, key: &SessionKey) -> Result<(), StoreError> {
-        self.0.write(|db| approvals::void_session(db, key))
+    fn void_session(&self, key: &SessionKey, why: Option<&str>) -> Result<(), StoreError> {
+        self.0.write(|db| approvals::void_session(db, key, why))
     }
 
     fn forget_session(&self, key: &SessionKey) -> Result<(), StoreError> {

@@ -171,12 +171,12 @@ pub(crate) fn void_turn<'a>(key: &'a SessionKey, turn: &'a str) -> Statement<'a>
     Statement::new(sql, vec![key.tenant.as_str().into(), key.session.as_str().into(), turn.into()])
 }
 
-/// Makes void what nobody answered or used of the questions of a session whose journal is elsewhere.
-pub(crate) fn void_session(db: &dyn Db, key: &SessionKey) -> Result<(), Failure> {
+/// Makes void what nobody answered or used of the questions of a session, and notes why, where somebody says it.
+pub(crate) fn void_session(db: &dyn Db, key: &SessionKey, why: Option<&str>) -> Result<(), Failure> {
     db.exclude(Exclusive::Approvals)?;
-    let sql = "UPDATE approvals SET state = 'void', seal = NULL WHERE tenant_id = ?1 AND session_id = ?2 \
-               AND state IN ('waiting', 'approved')";
-    db.run(sql, &[key.tenant.as_str().into(), key.session.as_str().into()]).map(drop)
+    let sql = "UPDATE approvals SET state = 'void', seal = NULL, note = coalesce(?3, note) \
+               WHERE tenant_id = ?1 AND session_id = ?2 AND state IN ('waiting', 'approved')";
+    db.run(sql, &[key.tenant.as_str().into(), key.session.as_str().into(), why.into()]).map(drop)
 }
 
 /// Seals the questions that wait and were asked before there were seals. Once, as the schema is brought up to date:

@@ -63,7 +63,7 @@ pub fn append_of(key: &SessionKey, entries: Vec<JournalEntry>) -> JournalAppend 
 /// The beginning of a turn.
 pub fn begun(turn: &TurnId, prompt: &str) -> JournalEntry {
     let prompts = vec![Message::text(Role::User, prompt).into()];
-    JournalEntry::Turn(Fact::Begun { turn_id: turn.clone(), prompts, max_iterations: 5 })
+    JournalEntry::Turn(Fact::Begun { turn_id: turn.clone(), prompts, max_iterations: 5, key: None })
 }
 
 /// The good end of a turn.

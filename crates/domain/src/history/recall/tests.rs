@@ -171,8 +171,12 @@ fn a_history_has_bounds() {
 #[test]
 fn a_history_takes_the_place_of_what_the_session_held() {
     let text = |role, text: &str| KeptMessage::from(Message::text(role, text));
-    let begun =
-        |turn: &str| Fact::Begun { turn_id: turn.into(), prompts: vec![text(Role::User, turn)], max_iterations: 5 };
+    let begun = |turn: &str| Fact::Begun {
+        turn_id: turn.into(),
+        prompts: vec![text(Role::User, turn)],
+        max_iterations: 5,
+        key: None,
+    };
     let list = |entries: Vec<Fact>| -> Vec<String> {
         let session = Session::fold(entries.into_iter().map(JournalEntry::Turn));
         session.messages().iter().map(|message| message.get().content.clone()).collect()

@@ -78,7 +78,7 @@ fn entries() -> Vec<JournalEntry> {
         Fact::Stopped { iteration: 2, message: rich() },
         Fact::Recalled(RecalledHistory { keep: 0, messages: Vec::new(), withheld: Vec::new() }),
         Fact::Recalled(RecalledHistory { keep: 3, messages: vec![from_a_hook], withheld }),
-        Fact::Begun { turn_id: "t1".into(), prompts: vec![rich(), rich()], max_iterations: u32::MAX },
+        Fact::Begun { turn_id: "t1".into(), prompts: vec![rich(), rich()], max_iterations: u32::MAX, key: None },
         Fact::Equipped { with: Box::new(equipment(TurnFlow::Direct)) },
         Fact::Equipped {
             with: Box::new(TurnSetup { tools: ToolUse::Off, ..equipment(TurnFlow::Planned(StepPrompts::default())) }),
@@ -295,7 +295,7 @@ fn what_gates_replaced_goes_out_of_the_answer_of_the_model_once_the_call_is_sett
         assert_eq!(entries[1..], all[1..]);
         let conversation = |entries: &[JournalEntry]| {
             let (prompts, max_iterations) = (Vec::new(), 5);
-            let begun = Fact::Begun { turn_id: "t".into(), prompts, max_iterations };
+            let begun = Fact::Begun { turn_id: "t".into(), prompts, max_iterations, key: None };
             let session = Session::fold(std::iter::once(JournalEntry::Turn(begun)).chain(entries.iter().cloned()));
             format!("{:?}", session.messages())
         };

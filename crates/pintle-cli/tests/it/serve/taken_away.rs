@@ -1,9 +1,11 @@
 //! What is taken away from somebody is gone within a second: connections, sessions of the console, and turns.
 
+use std::io::{BufRead as _, BufReader};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::http_client::{CHAT, sent};
 use super::people::{ACME, People, Session, operator, signed_in};
 use super::server::{Client, Server, TOKEN, WITH_TOKEN};
 use crate::run::{DONE, LISTS, scripted};
@@ -162,4 +164,100 @@ fn what_is_given_and_taken_stands_in_the_audit_chain() {
     let verified = server.env.pintle(&["audit", "verify"]);
     assert_ne!(verified.code, Some(0), "{verified:?}");
     assert!((verified.out.clone() + &verified.err).contains("missing"), "{verified:?}");
+}
+
+/// The id of the newest key of `owner`.
+fn key_of(admin: &mut Client, owner: &str) -> String {
+    let listed = admin.done("api_keys.list", json!({}));
+    let found = listed["apiKeys"].as_array().unwrap().iter().find(|key| key["owner"] == owner);
+    found.unwrap_or_else(|| panic!("no key of {owner} in {listed}"))["id"].as_str().unwrap().to_owned()
+}
+
+/// The approvals that stand so, with what is noted at each.
+fn approvals(admin: &mut Client, state: &str) -> Vec<(String, String)> {
+    let listed = admin.done("approvals.list", json!({ "all": true }));
+    let all = listed["approvals"].as_array().unwrap().iter().filter(|it| it["state"] == state);
+    let text = |it: &Value, name: &str| it[name].as_str().unwrap_or_default().to_owned();
+    all.map(|it| (text(it, "id"), text(it, "note"))).collect()
+}
+
+#[test]
+fn a_turn_ends_with_the_key_that_asked_for_it_and_others_of_that_user_go_on() {
+    let server = people();
+    let mut zoe = server.admin("zoe");
+    let kept = People::key(&server, "anna", &["operator.write"]);
+    let (other, going) = turn_of(&server, "anna", &kept);
+    let stolen = People::key(&server, "anna", &["operator.write"]);
+    let mut thief = server.connected(json!({ "token": stolen }));
+    thief.ask("chat.send", json!({ "sessionKey": "agent:main:ws:direct:theft", "message": "look" }));
+    thief.event("agent", |it| it["type"] == "approval.waiting" && it["sessionKey"] == "agent:main:ws:direct:theft");
+    // Over HTTP as well, where the conversation is kept and the turn would outlive its request.
+    let head = format!("x-api-key: {stolen}\nX-Pintle-Session: theft\nContent-Type: application/json\n");
+    let body = json!({ "model": "main", "stream": true, "messages": [{ "role": "user", "content": "look" }] });
+    let stream = sent(&server, &format!("POST {CHAT}"), &head, body.to_string().as_bytes());
+    zoe.event("agent", |it| it["type"] == "approval.waiting" && it["channel"] == "http");
+    let id = key_of(&mut zoe, "anna");
+    operator(&server.env, &["keys", "revoke", &id]);
+    let since = Instant::now();
+    for _ in 0..2 {
+        cancelled(&mut zoe, "anna", since);
+    }
+    closed(thief, since);
+    let told: Vec<String> = BufReader::new(stream).lines().map_while(Result::ok).collect();
+    assert!(told.iter().any(|line| line.contains("access was revoked")), "{told:#?}");
+    let void = approvals(&mut zoe, "void");
+    let why = "the API key that asked for the turn was revoked or has expired";
+    assert!(void.len() == 2 && void.iter().all(|(_, note)| note == why), "{void:?}");
+    let waiting = approvals(&mut zoe, "waiting");
+    let ids: Vec<&str> = waiting.iter().map(|(id, _)| id.as_str()).collect();
+    assert_eq!(ids, [going["payload"]["approvalId"].as_str().unwrap()]);
+    drop(other);
+}
+
+#[test]
+fn a_member_who_may_no_longer_talk_has_no_turns_any_more() {
+    let server = people();
+    let mut zoe = server.admin("zoe");
+    zoe.done("members.add", json!({ "userId": "ben", "role": "admin" }));
+    let (client, _) = turn_of(&server, "ben", TOKEN);
+    let since = Instant::now();
+    zoe.done("members.update", json!({ "userId": "ben", "role": "operator" }));
+    closed(client, since);
+    // That much they still may.
+    assert_eq!(approvals(&mut zoe, "waiting").len(), 1);
+    let since = Instant::now();
+    zoe.done("members.update", json!({ "userId": "ben", "role": "viewer" }));
+    cancelled(&mut zoe, "ben", since);
+    let void = approvals(&mut zoe, "void");
+    assert_eq!(
+        void.first().map(|it| it.1.as_str()),
+        Some("the user who asked for the turn may no longer talk to agents")
+    );
+    assert_eq!(approvals(&mut zoe, "waiting"), []);
+}
+
+#[test]
+fn a_turn_that_is_left_open_ends_with_the_key_that_asked_for_it() {
+    let mut server = people();
+    let mut zoe = server.admin("zoe");
+    let key = People::key(&server, "anna", &["operator.write"]);
+    let (client, waiting) = turn_of(&server, "anna", &key);
+    let (id, approval) = (key_of(&mut zoe, "anna"), waiting["payload"]["approvalId"].as_str().unwrap().to_owned());
+    drop((client, zoe));
+    // The turn stays parked while nobody serves.
+    server.signal(nix::sys::signal::Signal::SIGTERM);
+    assert_eq!(server.ended().0, Some(0));
+    let env = server.into_env();
+    operator(&env, &["keys", "revoke", &id]);
+    let server = Server::start(env);
+    let mut zoe = server.admin("zoe");
+    let until = Instant::now() + Duration::from_secs(20);
+    while server.env.pintle(&["sessions", "list"]).out.contains("its turn was left open") {
+        assert!(Instant::now() < until, "{:?}", approvals(&mut zoe, "waiting"));
+    }
+    let void = approvals(&mut zoe, "void");
+    let why = "the API key that asked for the turn was revoked or has expired";
+    assert_eq!(void, [(approval.clone(), why.to_owned())]);
+    let (code, why) = zoe.refused("approvals.approve", json!({ "id": approval }));
+    assert!(code == "FAILED_PRECONDITION" && why.contains("void"), "{code}: {why}");
 }

@@ -72,7 +72,12 @@ fn every_entry() -> Vec<JournalEntry> {
     let facts = [
         Fact::Queued(WaitingMessage { message: full.clone().into(), from, notes: Vec::new() }),
         Fact::Recalled(RecalledHistory { keep: 2, messages: vec![full.clone().into()], withheld }),
-        Fact::Begun { turn_id: TurnId::fresh(), prompts: vec![full.clone().into()], max_iterations: 20 },
+        Fact::Begun {
+            turn_id: TurnId::fresh(),
+            prompts: vec![full.clone().into()],
+            max_iterations: 20,
+            key: Some("key".into()),
+        },
         Fact::Equipped { with: Box::new(equipment()) },
         Fact::Planned { message: full.clone().into(), need_tool: true, usage: None },
         Fact::Announced { upto: MsgId::default() },
@@ -211,6 +216,7 @@ pub(super) fn hostile_entries_are_only_entries<S: SessionStore + ?Sized>(store: 
         turn_id: turn_id.clone(),
         prompts: vec![deep.clone().into(), deep.clone().into()],
         max_iterations: u32::MAX,
+        key: None,
     })];
     let origin = MessageSender::Subturn { agent: AgentId::from("\0"), turn_id };
     entries.push(JournalEntry::Turn(Fact::Queued(WaitingMessage {

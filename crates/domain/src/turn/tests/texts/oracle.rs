@@ -208,6 +208,7 @@ impl Played<'_> {
             turn_id: "t".into(),
             prompts: vec![user("U1").into()],
             max_iterations: script.limit,
+            key: None,
         });
         played.note(Fact::Equipped { with: Box::new(with) });
         while played.step() {}
@@ -241,6 +242,7 @@ impl Played<'_> {
                 turn_id: "t0".into(),
                 prompts: vec![Message::text(Role::System, "S0").into()],
                 max_iterations: 1,
+                key: None,
             },
             Fact::Ended {
                 status: crate::checkpoint::runtime::TurnStatus::Completed,

@@ -181,6 +181,21 @@ fn a_key_that_is_revoked_at_one_node_is_out_at_the_other_within_a_second() {
 }
 
 #[test]
+fn a_turn_ends_with_its_key_though_another_node_revokes_that() {
+    let nodes = Nodes::new();
+    let (a, b) = (nodes.start("a"), nodes.start("b"));
+    let (mut at_a, mut at_b) = (a.client("system"), b.client("system"));
+    let made = at_a.done("api_keys.create", json!({ "name": "ci", "owner": "anna", "scopes": ["operator.write"] }));
+    let mut anna = Client::connect_as(&b.address, json!({ "token": made["key"] })).expect("it answers");
+    anna.ask("chat.send", prompt("slow: 60000")).unwrap();
+    at_b.event("agent", |it| it["type"] == "run.started");
+    at_a.done("api_keys.revoke", json!({ "id": made["apiKey"]["id"] }));
+    let since = Instant::now();
+    at_b.event("agent", |it| it["type"] == "run.cancelled" && it["userId"] == "anna");
+    assert!(since.elapsed() < Duration::from_secs(1), "it took {:?}", since.elapsed());
+}
+
+#[test]
 fn a_node_that_differs_takes_no_turns_of_the_agents_that_differ() {
     let nodes = Nodes::new();
     let a = nodes.start("a");
