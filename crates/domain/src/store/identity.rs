@@ -274,7 +274,7 @@ pub trait IdentityStore: Send + Sync {
     /// cannot do it.
     fn add_member(&self, member: &Member) -> Result<(), StoreError>;
 
-    /// Gives a member another role, and lets them in or not. Blocks.
+    /// Gives a member another role, and lets them in or not; the console sessions of one who is not let in end. Blocks.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] if they are none; or the store cannot do it.

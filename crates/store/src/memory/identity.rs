@@ -110,6 +110,10 @@ impl IdentityStore for Memory {
         let found = tables.members.get_mut(&place).ok_or_else(|| unknown(&member.user))?;
         (found.role, found.disabled_at) = (member.role, member.disabled_at.clone());
         tables.epoch += 1;
+        if member.disabled_at.is_some() {
+            tables.sessions.retain(|_, (session, _)| session.tenant != member.tenant || session.user != member.user);
+            tables.links.retain(|_, link| link.tenant != member.tenant || link.user != member.user);
+        }
         drop(tables);
         self.noted(&IdentityChange::MemberChanged(member), by)
     }

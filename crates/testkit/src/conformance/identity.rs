@@ -108,8 +108,16 @@ fn members_come_back(store: &(impl IdentityBackend + ?Sized), (own, other): (&Te
     assert_eq!(store.member(other, "ben").expect("read"), None, "another tenant's");
     assert_eq!(store.identity_epoch().expect("read"), before, "nothing was taken away");
     let ben = Member { role: CallerRole::Operator, disabled_at: Some(later(1).to_string()), ..ben };
+    let (signed_in, secrets) = session(own, "ben", SessionOrigin::Link);
+    let (of_zoe, others) = session(own, "Zoë", SessionOrigin::Link);
+    store.add_console_session(&signed_in, &secrets).expect("kept");
+    store.add_console_session(&of_zoe, &others).expect("kept");
     store.change_member(&ben, &by()).expect("they are one");
-    assert_eq!(store.member(own, "ben").expect("read"), Some(ben));
+    assert_eq!(store.member(own, "ben").expect("read"), Some(ben.clone()));
+    store.change_member(&Member { disabled_at: None, ..ben.clone() }, &by()).expect("they may come back");
+    assert_eq!(store.console_session_of(&secrets.key).expect("read"), None, "their session does not");
+    assert_eq!(store.end_console_sessions(own, "Zoë", None).expect("done"), 1, "nobody touched that of another");
+    store.change_member(&ben, &by()).expect("they are one");
     assert!(store.identity_epoch().expect("read") > before, "somebody was");
     let nobody = member(own, "nobody", CallerRole::Viewer);
     assert!(matches!(store.change_member(&nobody, &by()), Err(StoreError::NotFound(_))));

@@ -63,6 +63,12 @@ fn whoever_is_disabled_or_removed_is_out_with_everything() {
         assert!([401, 403].contains(&status(&server, &session)), "{user}");
         let refused = server.client().refused("connect", json!({ "token": key })).0;
         assert!(["UNAUTHORIZED", "TENANT_ACCESS_REVOKED"].contains(&refused.as_str()), "{user}: {refused}");
+        if taken == "disable" {
+            // What ended does not begin again.
+            operator(&server.env, &["members", "enable", user]);
+            assert_eq!(status(&server, &session), 401);
+            operator(&server.env, &["members", "disable", user]);
+        }
         // Nor does anybody who has the token speak for them.
         let refused = server.client().refused("connect", json!({ "token": TOKEN, "user_id": user }));
         assert_eq!(refused.0, "TENANT_ACCESS_REVOKED", "{user}");

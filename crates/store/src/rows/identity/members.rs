@@ -92,7 +92,20 @@ pub(crate) fn change(db: &dyn Db, member: &Member) -> Result<(), Failure> {
             member.disabled_at.as_deref().map(column_of).transpose()?.into(),
         ],
     )?;
-    if changed == 0 { Err(Failure::Said(unknown(&member.user))) } else { Ok(()) }
+    if changed == 0 {
+        return Err(Failure::Said(unknown(&member.user)));
+    }
+    if member.disabled_at.is_some() {
+        signed_out(db, &id, &member.user)?;
+    }
+    Ok(())
+}
+
+/// Ends the console sessions of somebody for good, and the links that would begin others.
+fn signed_out(db: &dyn Db, tenant: &str, user: &str) -> Result<(), Failure> {
+    db.run("DELETE FROM console_sessions WHERE tenant_id = ?1 AND user_id = ?2", &[tenant.into(), user.into()])?;
+    db.run("DELETE FROM console_links WHERE tenant_id = ?1 AND user_id = ?2", &[tenant.into(), user.into()])?;
+    Ok(())
 }
 
 /// Takes a member out; who that was.
@@ -105,8 +118,7 @@ pub(crate) fn remove(db: &dyn Db, tenant: &TenantId, user: &str, by: &Actor) -> 
          WHERE tenant_id = ?1 AND owner = ?2 AND revoked_at IS NULL",
         &[id.as_str().into(), user.into(), rules::column(by.at).into(), (&by.name).into()],
     )?;
-    db.run("DELETE FROM console_sessions WHERE tenant_id = ?1 AND user_id = ?2", &[id.as_str().into(), user.into()])?;
-    db.run("DELETE FROM console_links WHERE tenant_id = ?1 AND user_id = ?2", &[id.as_str().into(), user.into()])?;
+    signed_out(db, &id, user)?;
     let cells = [id.as_str().into(), user.into()];
     let gone = db.run("DELETE FROM members WHERE tenant_id = ?1 AND user_id = ?2", &cells)?;
     let Some(member) = found.filter(|_| gone > 0) else { return Ok(None) };
