@@ -191,6 +191,23 @@ pub(crate) fn went_on_elsewhere() -> ApiError {
     ApiError::precondition("the turn went on elsewhere").with_details(json!({ "kind": "session_busy" }))
 }
 
+/// Another node works the session.
+pub(crate) fn worked_elsewhere() -> ApiError {
+    let busy = ApiError::precondition("the session is busy: another node works it");
+    ApiError { retry_after_ms: Some(1000), ..busy.with_details(json!({ "kind": "session_busy" })) }
+}
+
+/// Why a session could not be taken. Which process has it is nothing for clients, who cannot look for it.
+pub(crate) fn not_taken(error: StoreError) -> ApiError {
+    match error {
+        StoreError::Conflict(why) => {
+            tracing::debug!("{why}");
+            worked_elsewhere()
+        }
+        other @ (StoreError::Unavailable(_) | StoreError::Corrupt(_) | StoreError::NotFound(_)) => other.into(),
+    }
+}
+
 /// The message of a turn was never kept.
 pub(crate) fn not_begun() -> ApiError {
     let why = "another node took the session before the message was kept: send it again";
@@ -200,6 +217,15 @@ pub(crate) fn not_begun() -> ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nobody_learns_which_process_works_a_session() {
+        let taken = not_taken(StoreError::Conflict("session \"s\" is in use by process 4711".into()));
+        assert_eq!((taken.kind(), taken.retryable()), (Some("session_busy"), true));
+        assert_eq!(taken.message, "the session is busy: another node works it");
+        let gone = not_taken(StoreError::NotFound("no session".into()));
+        assert_eq!(gone.code, ErrorCode::NotFound);
+    }
 
     #[test]
     fn whoever_tries_rules_out_too_often_is_told_when_to_come_again() {

@@ -10,7 +10,7 @@ use domain::store::{Repeat, SessionKey};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::Shared;
-use crate::error::ApiError;
+use crate::error::{ApiError, going_away};
 use crate::outcome::{KeptOutcome, RunOutcome};
 use crate::repeats::{Named, Noted, Standing};
 use crate::run::Run;
@@ -19,9 +19,9 @@ use crate::session_name::Channel;
 /// How long a request is known by its name. Source: the page of the gateway.
 const KNOWN: SignedDuration = SignedDuration::from_hours(24);
 
-/// How long a request waits for one by its name that another process works, and how often it looks.
+/// How long a request waits for one by its name of which nobody knows who works it, and how often it looks.
 const ELSEWHERE: Duration = Duration::from_secs(10);
-pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(500);
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 impl Shared {
     /// Where the request `named` stands; a new one is noted, as worked by `turn`.
@@ -79,7 +79,7 @@ impl Shared {
 
     /// Where a request stands that came before; nothing where nobody knows it any more.
     async fn standing(self: &Arc<Self>, named: &Named, mut earlier: Repeat) -> Result<Option<Standing>, ApiError> {
-        let deadline = tokio::time::Instant::now() + ELSEWHERE;
+        let mut deadline = tokio::time::Instant::now() + ELSEWHERE;
         loop {
             if let Some(outcome) = earlier.outcome.as_deref().and_then(KeptOutcome::read) {
                 return Ok(Some(Standing::Over(Box::new((earlier.turn_id, outcome)))));
@@ -87,7 +87,10 @@ impl Shared {
             if let Some(run) = self.desk.repeats.run_of(named) {
                 return Ok(Some(Standing::Works(run)));
             }
-            if self.is_left(&named.name.session, &earlier.turn_id).await? {
+            if self.is_held(&named.name.session).await? {
+                // However long its turn takes, it ends, or its node does.
+                deadline = tokio::time::Instant::now() + ELSEWHERE;
+            } else if self.is_left(&named.name.session, &earlier.turn_id).await? {
                 return Ok(Some(Standing::Left(earlier.turn_id)));
             }
             if tokio::time::Instant::now() >= deadline {
@@ -97,12 +100,29 @@ impl Shared {
                 )
                 .with_details(json!({ "kind": "outcome_unknown", "runId": earlier.turn_id })));
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            self.look_later().await?;
             match self.repeat(named).await? {
                 Some(now) => earlier = now,
                 None => return Ok(None),
             }
         }
+    }
+
+    /// Waits until it is time to look again what became of a request; not while this node goes away.
+    pub(crate) async fn look_later(&self) -> Result<(), ApiError> {
+        tokio::select! {
+            () = tokio::time::sleep(LOOK_EVERY) => Ok(()),
+            () = self.life.leaving.cancelled() => Err(going_away()),
+        }
+    }
+
+    /// Whether some node works the session now.
+    pub(crate) async fn is_held(self: &Arc<Self>, session: &SessionKey) -> Result<bool, ApiError> {
+        if session.session.as_str().is_empty() {
+            return Ok(false);
+        }
+        let session = session.clone();
+        self.blocking(move |shared| Ok(shared.sessions.holder(&session)?.is_some())).await
     }
 
     /// Whether the session has the turn as an open one, and nobody works it.

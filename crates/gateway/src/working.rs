@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::Shared;
 use crate::errand::{Errand, Whose, let_go};
-use crate::error::{ApiError, ErrorCode, going_away, not_begun, went_on_elsewhere};
+use crate::error::{ApiError, ErrorCode, going_away, not_begun, went_on_elsewhere, worked_elsewhere};
 use crate::heard::Heard;
 use crate::nodes::Ended;
 use crate::outcome::RunOutcome;
@@ -42,8 +42,8 @@ const NOBODY: &str = "pintle";
 /// Who has the session of a run.
 enum Opened {
     Ours(Box<Conversation>),
-    /// Somebody else, in words.
-    Taken(String),
+    /// Another node.
+    Taken,
     /// Nobody, since whoever asked may no longer.
     ShutOut,
 }
@@ -232,16 +232,16 @@ impl Shared {
     /// The session of a run for this node; where another one has it, what was said is left there.
     async fn opened(self: &Arc<Self>, run: &Arc<Run>, errand: &Errand) -> Result<Left, ApiError> {
         for _ in 0..TRIES {
-            let why = match self.conversation(run, errand.resumes).await? {
+            match self.conversation(run, errand.resumes).await? {
                 Opened::Ours(conversation) => return Ok(Left::Ours(conversation)),
-                Opened::Taken(why) => why,
+                Opened::Taken => {}
                 Opened::ShutOut => return Ok(Left::Over(RunOutcome::Cancelled)),
-            };
+            }
             if errand.whose == Whose::Nobody && errand.resumes {
                 return Ok(Left::Over(RunOutcome::Elsewhere(None)));
             }
             if !self.store.is_shared() || errand.resumes || errand.edits.is_some() {
-                return Err(ApiError { retry_after_ms: Some(1000), ..ApiError::precondition(why) });
+                return Err(worked_elsewhere());
             }
             if errand.whose == Whose::Http {
                 return Ok(Left::Over(RunOutcome::Elsewhere(None)));
@@ -252,7 +252,7 @@ impl Shared {
             }
             // It was given back in between.
         }
-        Err(ApiError { retry_after_ms: Some(1000), ..ApiError::precondition("the session is busy") })
+        Err(worked_elsewhere())
     }
 
     /// Goes on with the turn that somebody left open in the session of `run`, before its own begins; or stops it, where
@@ -406,7 +406,7 @@ impl Shared {
         self.life.nodes.may_have(&run.name, node.as_deref())?;
         let conversation = match Conversation::open_of(self.sessions.clone(), run.key.clone()) {
             Ok(opened) => opened,
-            Err(StoreError::Conflict(why)) => return Ok(Opened::Taken(why)),
+            Err(StoreError::Conflict(_)) => return Ok(Opened::Taken),
             Err(other @ (StoreError::Unavailable(_) | StoreError::Corrupt(_) | StoreError::NotFound(_))) => {
                 return Err(other.into());
             }

@@ -25,7 +25,6 @@ use crate::error::{ApiError, ErrorCode};
 use crate::methods::going_away;
 use crate::outcome::KeptOutcome;
 use crate::principal::Principal;
-use crate::repeating::LOOK_EVERY;
 use crate::repeats::{Named, Noted, Standing, digest_of};
 use crate::roles;
 use crate::run::{Asker, Run, RunParts};
@@ -221,10 +220,14 @@ impl Wanted {
             return Ok(Pending::Works(run));
         }
         let Some(mut earlier) = shared.repeat(&named).await? else { return Ok(Pending::None) };
-        if earlier.outcome.is_none() && shared.lanes.of(&self.key()).is_none() {
-            // What came of it may be on its way into the store.
-            tokio::time::sleep(LOOK_EVERY).await;
+        while earlier.outcome.is_none() && shared.lanes.of(&self.key()).is_none() {
+            // What came of it may be on its way into the store, or another node still works it.
+            let is_held = shared.is_held(&self.key()).await?;
+            shared.look_later().await?;
             earlier = shared.repeat(&named).await?.unwrap_or(earlier);
+            if !is_held {
+                break;
+            }
         }
         if let Some(outcome) = &earlier.outcome {
             // It was waited for, and is told once.

@@ -9,7 +9,7 @@ use domain::session::{JournalEntry, Session};
 use domain::store::{SessionKey, SessionPatch, SessionRow, TenantScope};
 
 use crate::Shared;
-use crate::error::ApiError;
+use crate::error::{ApiError, not_taken};
 use crate::params::Params;
 use crate::principal::Principal;
 use crate::roles;
@@ -113,7 +113,7 @@ impl Shared {
             let why = "the session is busy: stop its turn with chat.abort, then delete it";
             return Err(ApiError { retry_after_ms: Some(1000), ..ApiError::precondition(why) });
         }
-        self.blocking(move |shared| match shared.sessions.delete(&key)? {
+        self.blocking(move |shared| match shared.sessions.delete(&key).map_err(not_taken)? {
             true => {
                 shared.store.forget_session(&key)?;
                 Ok(json!({ "ok": true }))
@@ -146,7 +146,8 @@ impl Shared {
             return Err(ApiError { retry_after_ms: Some(1000), ..ApiError::precondition("the session is busy") });
         }
         let sessions = self.sessions.clone();
-        let mut conversation = self.blocking(move |_| Ok(Conversation::open_of(sessions, key)?)).await?;
+        let mut conversation =
+            self.blocking(move |_| Ok(Conversation::open_of(sessions, key).map_err(not_taken)?)).await?;
         conversation.forget(&AgentId::from(name.agent.as_str()), keep).await?;
         Ok(json!({ "ok": true }))
     }

@@ -96,7 +96,7 @@ pub(crate) fn change(db: &dyn Db, member: &Member) -> Result<(), Failure> {
         return Err(Failure::Said(unknown(&member.user)));
     }
     if member.disabled_at.is_some() {
-        signed_out(db, &id, &member.user)?;
+        signed_out(db, id.as_str(), &member.user)?;
     }
     Ok(())
 }
