@@ -104,11 +104,13 @@ use lanes::Lanes;
 use model_doors::ModelDoors;
 use nodes::Nodes;
 use noticed::Noticed;
+use outcome::RunOutcome;
 use proofs::Proofs;
 use pushed::Push;
 use quotas::Quotas;
 use rates::Rates;
 use repeats::Repeats;
+use run::Run;
 use runs::{Runs, StoppedBy};
 use session_name::user_of;
 use sign_in::KnownBy;
@@ -346,12 +348,14 @@ impl Gateway {
         if !left.is_empty() {
             self.until_idle(LAST_WORDS, hurry).await;
         }
-        let cut = shared.lanes.all();
-        let cut_sessions: Vec<String> = cut.iter().map(|run| run.key.session.to_string()).collect();
+        let mut cut = shared.lanes.all();
         cut.iter().for_each(|run| run.handle.cancel());
         if !cut.is_empty() {
             self.until_idle(LAST_WORDS, &CancellationToken::new()).await;
         }
+        cut.retain(|run| is_cut(run));
+        let cut_sessions: Vec<String> = cut.iter().map(|run| run.key.session.to_string()).collect();
+        let told = cut_sessions.clone();
         life.requests.close();
         if tokio::time::timeout(LAST_WORDS, life.requests.wait()).await.is_err() {
             tracing::debug!("some requests were not answered");
@@ -367,7 +371,7 @@ impl Gateway {
             tracing::debug!("other nodes were not told: {error}");
         }
         shared.host.read().await.close().await;
-        cut.iter().map(|run| run.key.session.to_string()).collect()
+        told
     }
 
     /// Waits until no run is under way and no answer at the door, but not longer than `time`.
@@ -384,6 +388,12 @@ impl Gateway {
             () = hurry.cancelled() => {}
         }
     }
+}
+
+/// Whether a run did not come to its end because the host goes away: what waits for a person goes on, and what was done by
+/// then is done.
+fn is_cut(run: &Run) -> bool {
+    !matches!(run.settled(), Some(RunOutcome::Parked(_) | RunOutcome::Completed(_))) && run.waits().is_none()
 }
 
 /// Lets `webhooks` hear of what hooks refuse.

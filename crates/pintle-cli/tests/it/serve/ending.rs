@@ -59,6 +59,24 @@ fn what_waits_for_a_person_waits_on() {
 }
 
 #[test]
+fn what_waits_for_a_person_is_not_cut_by_a_second_signal_either() {
+    let slow_to_end = "ask = ['list_dir']\n[gateway]\ntoken_env = 'PINTLE_TEST_TOKEN'\ndrain_delay_s = 60\n";
+    let mut server = Server::start(scripted(&[LISTS, DONE].join(","), slow_to_end));
+    let mut client = server.admin("anna");
+    let sent = client.ask("chat.send", json!({ "sessionKey": KEY, "message": "look" }));
+    let id = client.event("approvals.created", |_| true)["id"].clone();
+    server.signal(Signal::SIGINT);
+    server.until("interrupt again to stop them now");
+    server.signal(Signal::SIGINT);
+    assert_eq!(client.answer(&sent)["payload"], json!({ "parked": true, "approvalIds": [id] }));
+    let (code, last) = server.ended();
+    assert!(code == Some(130) && !last.contains("was cut"), "{code:?}: {last}");
+    let mut server = Server::start(server.into_env());
+    server.signal(Signal::SIGINT);
+    assert!(!server.until("interrupt again to stop them now").contains("was cut"));
+}
+
+#[test]
 fn a_second_signal_stops_what_is_under_way() {
     let mut server = Server::start(scripted(r#"{"delay_ms": 60000, "text": "never"}"#, WITH_TOKEN));
     let mut client = server.admin("anna");
