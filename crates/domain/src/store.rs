@@ -53,7 +53,7 @@ pub use session_settings::{SessionPatch, SessionSettings};
 pub use spending::{SpendingAccount, SpendingHold, SpendingRoom, SpendingStanding, SpendingStore, SpentSum};
 pub use tenant_scope::TenantScope;
 pub use turns::{TurnOutcome, TurnPage, TurnQuery, TurnRow, WhichTurns};
-pub use uses::{GatewayUse, UseKind, UseRoom};
+pub use uses::{GatewayUse, ParkedTurn, TurnRoom, UseKind, UseRoom};
 pub use webhooks::{FailedTurn, RetryWhich, StoredEndpoint, WebhookStore};
 
 /// Called once the records handed over are as durable as the store promises, or cannot be.

@@ -225,11 +225,15 @@ impl Shared {
         if matches!(what, Alone::Stopped(_)) || run.name.is_once() {
             run.handle.cancel();
         }
-        let errand = match what {
-            Alone::Message(_) => Errand { resumes: false, ..Errand::resuming(agent, TurnId::fresh()) },
-            Alone::Left(turn) | Alone::Stopped(turn) => Errand::resuming(agent, turn),
+        let (turn, resumes) = match what {
+            Alone::Message(_) => (TurnId::fresh(), false),
+            Alone::Left(turn) | Alone::Stopped(turn) => (turn, true),
         };
-        self.start(run, errand);
+        // Whoever lets this be done may go away meanwhile.
+        let lane = self.lanes.hold(key.clone());
+        let place = self.left_turn_of(&key.tenant, &run.name.user, &turn).await;
+        lane.stays();
+        self.start(run, Errand { resumes, place, ..Errand::resuming(agent, turn) });
     }
 
     async fn deliver(self: &Arc<Self>, letter: Letter) {

@@ -11,6 +11,7 @@ use host::ready_agent::ReadyAgent;
 
 use crate::error::ApiError;
 use crate::quotas::Place;
+use crate::wire::content::Placed;
 
 /// What a run is asked to do.
 pub(crate) struct Errand {
@@ -29,6 +30,14 @@ pub(crate) struct Errand {
     /// It counts as a turn in flight to its end; one that was counted before it was left does not count again.
     pub(crate) place: Option<Place>,
     pub(crate) whose: Whose,
+}
+
+/// What comes with a prompt.
+pub(crate) struct Brought<'a> {
+    /// Whether the host keeps the conversation.
+    pub(crate) kept: bool,
+    pub(crate) files: Vec<Placed>,
+    pub(crate) history: &'a mut [HistoryMessage],
 }
 
 /// Gives a session back, which takes as long as a commit.

@@ -2,36 +2,77 @@
 
 use std::sync::Arc;
 
-use domain::id::TenantId;
-use domain::store::{GatewayUse, UseKind};
+use domain::id::{TenantId, TurnId};
+use domain::store::{GatewayUse, TurnRoom, UseKind};
 
 use crate::Shared;
-use crate::error::ApiError;
+use crate::error::{ApiError, ErrorCode};
 use crate::principal::Principal;
 use crate::quotas::Place;
+use crate::session_name::part_of;
 
 /// Turns in flight of one tenant. Source: the page of the gateway.
 const MAX_TURNS: u32 = 50;
 
+/// Turns in flight of one user: half of those of their tenant, so that nobody alone keeps all others out.
+const MAX_TURNS_A_USER: u32 = MAX_TURNS / 2;
+
 /// Open connections of one key. Source: the page of the gateway.
 const MAX_CONNECTIONS: u32 = 200;
 
-/// How long to wait before the same is tried again: turns take seconds.
+/// How long to wait before the same is tried again: whoever is gone is found out about within seconds.
 const TRY_AGAIN_MS: u64 = 1000;
 
 impl Shared {
-    /// A turn of `tenant`, if it may have one more.
-    pub(crate) async fn turn_of(self: &Arc<Self>, tenant: &TenantId) -> Result<Place, ApiError> {
-        let taken = self.count(UseKind::Turn, tenant, (String::new(), MAX_TURNS)).await?;
+    /// The turn `turn` of `user` in `tenant`, if they may have one more.
+    pub(crate) async fn turn_of(
+        self: &Arc<Self>,
+        tenant: &TenantId,
+        user: &str,
+        turn: &TurnId,
+    ) -> Result<Place, ApiError> {
+        let one = self.turn_use(tenant, user, turn);
+        let taken = self.count_turn(one, (MAX_TURNS_A_USER, MAX_TURNS)).await?;
+        // Nobody knows when one of them ends: some wait for a person.
         taken.ok_or_else(|| {
-            ApiError::exhausted(format!("too many turns in flight: at most {MAX_TURNS} a tenant"), TRY_AGAIN_MS)
+            let why = format!(
+                "too many turns in flight: at most {MAX_TURNS} a tenant and {MAX_TURNS_A_USER} a user, those that wait \
+                 for an approval included"
+            );
+            ApiError::new(ErrorCode::ResourceExhausted, why)
         })
+    }
+
+    /// The same of a turn that somebody left, which was counted before: it goes on however many there are.
+    pub(crate) async fn left_turn_of(self: &Arc<Self>, tenant: &TenantId, user: &str, turn: &TurnId) -> Option<Place> {
+        let counted = self.count_turn(self.turn_use(tenant, user, turn), (u32::MAX, u32::MAX)).await;
+        counted.inspect_err(|error| tracing::debug!(%error, "a turn that goes on is not counted")).ok().flatten()
+    }
+
+    fn turn_use(&self, tenant: &TenantId, user: &str, turn: &TurnId) -> GatewayUse {
+        GatewayUse {
+            id: turn.to_string(),
+            kind: UseKind::Turn,
+            tenant: tenant.clone(),
+            who: user.to_owned(),
+            node: self.guests.quotas.node.clone(),
+        }
+    }
+
+    /// Counts `one`, unless its user has `own` or its tenant `all` turns.
+    async fn count_turn(self: &Arc<Self>, one: GatewayUse, (own, all): (u32, u32)) -> Result<Option<Place>, ApiError> {
+        let user = part_of(&one.who);
+        self.blocking(move |shared| {
+            let turns = TurnRoom { limit: all, user: &user };
+            Ok(shared.guests.quotas.take(&*shared.store, &one, (own, Some(turns)))?)
+        })
+        .await
     }
 
     /// A connection of `who`, if their key may have one more; nothing for whoever is not counted.
     pub(crate) async fn connection_of(self: &Arc<Self>, who: &Principal) -> Result<Option<Place>, ApiError> {
         let Some(counted) = who.credential.counted_for() else { return Ok(None) };
-        match self.count(UseKind::Connection, &who.tenant, (counted, MAX_CONNECTIONS)).await? {
+        match self.count_connection(&who.tenant, counted).await? {
             Some(place) => Ok(Some(place)),
             None => {
                 Err(ApiError::exhausted(format!("too many connections: at most {MAX_CONNECTIONS} a key"), TRY_AGAIN_MS))
@@ -39,19 +80,14 @@ impl Shared {
         }
     }
 
-    async fn count(
-        self: &Arc<Self>,
-        kind: UseKind,
-        tenant: &TenantId,
-        (counted, limit): (String, u32),
-    ) -> Result<Option<Place>, ApiError> {
+    async fn count_connection(self: &Arc<Self>, tenant: &TenantId, counted: String) -> Result<Option<Place>, ApiError> {
         let one = GatewayUse {
             id: uuid::Uuid::now_v7().to_string(),
-            kind,
+            kind: UseKind::Connection,
             tenant: tenant.clone(),
             who: counted,
             node: self.guests.quotas.node.clone(),
         };
-        self.blocking(move |shared| Ok(shared.guests.quotas.take(&*shared.store, &one, limit)?)).await
+        self.blocking(move |shared| Ok(shared.guests.quotas.take(&*shared.store, &one, (MAX_CONNECTIONS, None))?)).await
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use domain::store::{GatewayUse, StoreError, UseRoom};
+use domain::store::{GatewayUse, StoreError, TurnRoom, UseRoom};
 use jiff::{SignedDuration, Timestamp};
 use store::Store;
 
@@ -27,17 +27,22 @@ impl Default for Quotas {
 }
 
 impl Quotas {
-    /// A place for `one`, unless there are `limit` of its kind. Blocks.
+    /// A place for `one`, unless there are `limit` of its kind, or its tenant has no more room for `turns`. Blocks.
     ///
     /// # Errors
     /// The store cannot do it.
-    pub(crate) fn take(&self, store: &dyn Store, one: &GatewayUse, limit: u32) -> Result<Option<Place>, StoreError> {
+    pub(crate) fn take(
+        &self,
+        store: &dyn Store,
+        one: &GatewayUse,
+        (limit, turns): (u32, Option<TurnRoom<'_>>),
+    ) -> Result<Option<Place>, StoreError> {
         let now = Timestamp::now();
         // What ended here need not wait for its turn, and takes no commit of its own.
         let ended = self.ended();
         // Only from here on: the place of somebody who left before would be ended first, and then counted for good.
         let place = self.place(one.id.clone());
-        let taken = store.take_use(one, UseRoom { limit, ended: &ended }, (now, now + KEPT));
+        let taken = store.take_use(one, UseRoom { limit, turns, ended: &ended }, (now, now + KEPT));
         let taken = taken.inspect_err(|_| self.not_ended(ended))?;
         Ok(taken.then_some(place))
     }
@@ -85,7 +90,7 @@ mod tests {
         let take = |id: &str| {
             let (tenant, node) = (TenantId::default_tenant(), quotas.node.clone());
             let one = GatewayUse { id: id.into(), kind: UseKind::Turn, tenant, who: String::new(), node };
-            quotas.take(&store, &one, 1).unwrap()
+            quotas.take(&store, &one, (1, None)).unwrap()
         };
         // Nobody was there any more when it was counted.
         drop(take("a"));

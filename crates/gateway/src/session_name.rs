@@ -137,6 +137,11 @@ pub(crate) fn own_part(user: &str) -> String {
     format!(":{}:", escaped(user))
 }
 
+/// What stands for `user` in the keys of their sessions.
+pub(crate) fn part_of(user: &str) -> String {
+    escaped(user)
+}
+
 /// The name of a user as a part of a key: without what separates parts, and never the word for oneself.
 fn escaped(user: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.@+".contains(&byte);

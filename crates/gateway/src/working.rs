@@ -6,7 +6,7 @@ use std::time::Duration;
 use agent::driver::TurnEnding;
 use agent::{Conversation, TextRequest};
 use domain::approval::{Approval, ApprovalState, PersonAnswer};
-use domain::history::{HistoryMessage, SignedContent};
+use domain::history::SignedContent;
 use domain::id::TurnId;
 use domain::json::json;
 use domain::session::Session;
@@ -16,7 +16,7 @@ use host::session_config::worked_under_anywhere;
 use tokio::time::Instant;
 
 use crate::Shared;
-use crate::errand::{Errand, Whose, let_go};
+use crate::errand::{Brought, Errand, Whose, let_go};
 use crate::error::{ApiError, ErrorCode, going_away, not_begun, went_on_elsewhere, worked_elsewhere};
 use crate::heard::Heard;
 use crate::nodes::Ended;
@@ -24,7 +24,6 @@ use crate::outcome::RunOutcome;
 use crate::quotas::Place;
 use crate::run::{Asker, Run, RunParts};
 use crate::run_output::RunOutput;
-use crate::wire::content::Placed;
 
 mod ended;
 
@@ -65,15 +64,16 @@ enum Left {
 }
 
 impl Shared {
-    /// What `run`, which has its lane, needs before it is worked: it is counted, and the files that come with
+    /// What `run`, which has its lane, needs before it is worked as `turn`: it is counted, and the files that come with
     /// it are its session's. Whoever works it gives the lane back; where this fails, it is given back here.
     pub(crate) async fn prepared(
         self: &Arc<Self>,
         run: &Arc<Run>,
-        (kept, files, history): (bool, Vec<Placed>, &mut [HistoryMessage]),
+        turn: &TurnId,
+        Brought { kept, files, history }: Brought<'_>,
     ) -> Result<(Option<Place>, Vec<String>), ApiError> {
         let lane = self.lanes.hold(run.key.clone());
-        let prepared = match self.turn_of(&run.key.tenant).await {
+        let prepared = match self.turn_of(&run.key.tenant, &run.name.user, turn).await {
             Ok(place) => self.attach(run, kept, files, history).await.map(|media| (Some(place), media)),
             Err(error) => Err(error),
         };

@@ -20,7 +20,7 @@ use super::reply::json_body;
 use crate::Shared;
 use crate::agents::named;
 use crate::door::{RequestId, Visit};
-use crate::errand::{Errand, Whose};
+use crate::errand::{Brought, Errand, Whose};
 use crate::error::{ApiError, ErrorCode};
 use crate::methods::going_away;
 use crate::outcome::KeptOutcome;
@@ -273,7 +273,8 @@ impl Wanted {
             };
             return Err(ApiError::precondition("the session is busy with another turn").with_details(details).into());
         }
-        let (place, media) = shared.prepared(&run, (self.kept, files, &mut history)).await?;
+        let brought = Brought { kept: self.kept, files, history: &mut history };
+        let (place, media) = shared.prepared(&run, &self.turn, brought).await?;
         if let Some(named) = repeat {
             shared.desk.repeats.works(named, &run);
         }

@@ -9,7 +9,7 @@ use domain::store::{Letter, LetterKind, SessionKey};
 
 use super::sessions::session;
 use crate::Shared;
-use crate::errand::{EditedMessage, Errand, Whose};
+use crate::errand::{Brought, EditedMessage, Errand, Whose};
 use crate::error::{ApiError, going_away};
 use crate::hub::Connection;
 use crate::outcome::{KeptOutcome, RunAnswer, RunOutcome};
@@ -155,13 +155,14 @@ impl Shared {
             return Ok(json!({ "injected": true, "runId": at_work.id() }));
         }
         let known = history.as_deref_mut().unwrap_or_default();
-        let (place, media) = self.prepared(&run, (true, files, known)).await?;
-        let (turn, resumes, noted) = match named {
-            Some(NamedMessage { named, turn, resumes, noted }) => {
+        let turn = named.as_ref().map_or_else(TurnId::fresh, |named| named.turn.clone());
+        let (place, media) = self.prepared(&run, &turn, Brought { kept: true, files, history: known }).await?;
+        let (resumes, noted) = match named {
+            Some(NamedMessage { named, resumes, noted, turn: _ }) => {
                 self.desk.repeats.works(named, &run);
-                (turn, resumes, noted.take())
+                (resumes, noted.take())
             }
-            None => (TurnId::fresh(), false, None),
+            None => (false, None),
         };
         self.start(
             run.clone(),

@@ -192,7 +192,7 @@ impl Shared {
             return Err(ApiError { retry_after_ms: Some(1000), ..going_away() });
         }
         let place = match is_post {
-            true => Some(self.turn_of(&who.tenant).await?),
+            true => Some(self.turn_of(&who.tenant, &who.user, &TurnId::fresh()).await?),
             false => None,
         };
         let (guest, token) = (self.hub.ask(who), self.life.doors.token());

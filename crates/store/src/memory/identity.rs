@@ -261,13 +261,23 @@ impl IdentityStore for Memory {
         room: UseRoom<'_>,
         (now, until): (Timestamp, Timestamp),
     ) -> Result<bool, StoreError> {
+        // Before the other lock, which is held for a step.
+        let parked = if room.turns.is_some() { self.memory().parked(&one.tenant) } else { Vec::new() };
         let mut tables = self.identities();
         room.ended.iter().for_each(|id| drop(tables.uses.remove(id)));
-        let same = |other: &&(GatewayUse, Timestamp)| {
-            let (other, until) = other;
-            (other.kind, &other.tenant, &other.who) == (one.kind, &one.tenant, &one.who) && *until > now
+        let same = |(other, until): &&(GatewayUse, Timestamp)| {
+            (other.kind, &other.tenant) == (one.kind, &one.tenant) && *until > now
         };
-        if tables.uses.values().filter(same).count() >= usize::try_from(room.limit).unwrap_or(usize::MAX) {
+        let counted: Vec<(String, String)> =
+            tables.uses.values().filter(same).map(|(other, _)| (other.id.clone(), other.who.clone())).collect();
+        let fits = match room.turns {
+            Some(turns) => room.fits(turns, one, &counted, &parked),
+            None => {
+                let there = counted.iter().filter(|(_, who)| *who == one.who).count();
+                there < usize::try_from(room.limit).unwrap_or(usize::MAX)
+            }
+        };
+        if !fits {
             return Ok(false);
         }
         tables.uses.insert(one.id.clone(), (one.clone(), until));

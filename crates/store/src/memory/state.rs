@@ -9,7 +9,7 @@ use domain::checkpoint::runtime::TurnStatus;
 use domain::id::{TenantId, TurnId};
 use domain::session::{JournalEntry, settle};
 use domain::store::{
-    ApprovalQuery, FailedTurn, JournalAppend, LeftTurn, SessionHold, SessionKey, SessionPatch, SessionRow,
+    ApprovalQuery, FailedTurn, JournalAppend, LeftTurn, ParkedTurn, SessionHold, SessionKey, SessionPatch, SessionRow,
     SessionSettings, StoreError, TenantScope,
 };
 use domain::turn::Fact;
@@ -124,6 +124,17 @@ impl MemoryState {
         let over = |it: &Approval| progress.ended.iter().any(|turn| turn == it.turn_id.as_str());
         let void = |it: &&mut Approval| is_of(it, &append.key) && over(it) && live(it);
         self.approvals.iter_mut().filter(void).for_each(|it| it.state = ApprovalState::Void);
+    }
+
+    /// The turns of `tenant` that wait for a person.
+    pub(super) fn parked(&self, tenant: &TenantId) -> Vec<ParkedTurn> {
+        let parked = |(key, it): (&SessionKey, &Conversation)| {
+            let turn = it.row.open_turn.clone().filter(|_| key.tenant == *tenant)?;
+            let waits = |it: &Approval| it.state == ApprovalState::Waiting && it.turn_id.as_str() == turn;
+            let is_parked = self.approvals.iter().any(|it| is_of(it, key) && waits(it));
+            is_parked.then(|| ParkedTurn { session: key.session.to_string(), turn: turn.clone() })
+        };
+        self.sessions.iter().filter_map(parked).collect()
     }
 
     /// Makes void what nobody answered or used of the questions of a session, and notes why, where somebody says it.

@@ -216,7 +216,7 @@ impl<D: Database> IdentityStore for SqlStore<D> {
     fn take_use(&self, it: &GatewayUse, room: UseRoom<'_>, at: (Timestamp, Timestamp)) -> Result<bool, StoreError> {
         self.0.write(|db| {
             uses::end(db, room.ended)?;
-            uses::take(db, it, room.limit, at)
+            uses::take(db, it, room, at)
         })
     }
 

@@ -37,7 +37,7 @@ fn start(store: &Sqlite, key: &SessionKey, number: u32) {
     let now = Timestamp::now();
     store.session_settings(key).unwrap();
     let (ended, at) = ([place(number - 1).id], (now, now + SignedDuration::from_secs(30)));
-    assert!(store.take_use(&place(number), UseRoom { limit: 1, ended: &ended }, at).unwrap());
+    assert!(store.take_use(&place(number), UseRoom { limit: 1, turns: None, ended: &ended }, at).unwrap());
     store.disabled_tenants().unwrap();
     store.tenants().unwrap();
     store.member(&key.tenant, "anna").unwrap();

@@ -6,7 +6,7 @@ use domain::id::{DEFAULT_TENANT, TenantId};
 use domain::json::{Value, parse};
 use domain::store::{
     Actor, ApiKey, AuditStore, ConsoleSession, GatewayUse, IdentityStore, KeyScope, Member, RuleStore, SecretDigest,
-    SessionOrigin, SessionSecrets, SignInLink, StoreError, Tenant, UseKind, UseRoom,
+    SessionOrigin, SessionSecrets, SignInLink, StoreError, Tenant, TurnRoom, UseKind, UseRoom,
 };
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
@@ -212,7 +212,7 @@ fn console_sessions_end(store: &(impl IdentityBackend + ?Sized), (own, other): (
 }
 
 fn room(limit: u32, ended: &[String]) -> UseRoom<'_> {
-    UseRoom { limit, ended }
+    UseRoom { limit, turns: None, ended }
 }
 
 fn what_is_used_is_counted(store: &(impl IdentityBackend + ?Sized), (own, other): (&TenantId, &TenantId)) {
@@ -243,6 +243,18 @@ fn what_is_used_is_counted(store: &(impl IdentityBackend + ?Sized), (own, other)
     store.keep_uses("n2", later(60)).expect("done");
     assert!(take(&one(own, UseKind::Turn, "", "n1"), later(31)), "nobody kept the one");
     assert!(!take(&one(own, UseKind::Turn, "", "n1"), later(32)), "somebody kept the other");
+    let turn = |it: &GatewayUse| {
+        let room = UseRoom { limit: 1, turns: Some(TurnRoom { limit: 2, user: &it.who }), ended: &[] };
+        store.take_use(it, room, (later(100), later(130))).expect("done")
+    };
+    let (of_anna, of_ben) = (one(own, UseKind::Turn, "anna", "n1"), one(own, UseKind::Turn, "ben", "n1"));
+    assert!(turn(&of_anna), "whoever was here is gone");
+    assert!(!turn(&one(own, UseKind::Turn, "anna", "n2")), "half of them is for others");
+    assert!(turn(&of_ben));
+    assert!(!turn(&one(own, UseKind::Turn, "carl", "n1")), "of one tenant");
+    assert!(turn(&of_anna), "it is one of the two");
+    store.end_uses(&[of_ben.id]).expect("done");
+    assert!(turn(&one(own, UseKind::Turn, "carl", "n1")), "one ended");
     many_count_at_once(store, other);
 }
 

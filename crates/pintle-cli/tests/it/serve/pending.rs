@@ -4,10 +4,11 @@ use std::io::{BufRead as _, BufReader};
 use std::time::{Duration, Instant};
 
 use domain::approval::Approval;
-use domain::id::{SessionId, TurnId};
+use domain::id::{DEFAULT_TENANT, SessionId, TurnId};
 use domain::store::{ApprovalQuery, TenantScope};
 use serde_json::{Value, json};
 use store::keyring::{KEY_FILE, KeySource, Keyring};
+use testkit::conformance::sessions::{append_of, appended, begun, key};
 
 use super::http_client::{Answer, CHAT, content, post, says, sent};
 use super::server::{Client, Server, TOKEN, WITH_TOKEN};
@@ -214,6 +215,31 @@ fn somebody_sees_their_own_questions_however_many_others_have() {
     for params in [json!({}), json!({ "all": true })] {
         assert_eq!(anna.done("approvals.list", params)["approvals"], own);
     }
+}
+
+#[test]
+fn what_somebody_left_parked_counts_for_them_and_keeps_nobody_else_out() {
+    let server = Server::start(asking(0, ""));
+    assert_eq!(asks(&server, "trip").refused().1, "approval_pending");
+    let store = store::open("sqlite://pintle.db", &server.env.path("data/pintle"), store::Durability::Commit).unwrap();
+    let asked = store.approvals(&ApprovalQuery::newest(TenantScope::All, 1)).unwrap().remove(0);
+    // With that one as many as one user may have; no node works the others, as after a restart.
+    for number in 0..24 {
+        let (key, turn_id) = (key(DEFAULT_TENANT, &format!("agent:main:http:anna:{number}")), TurnId::fresh());
+        let (id, session_id) = (uuid::Uuid::now_v7().to_string(), key.session.clone());
+        let parked = Approval { id, session_id, turn_id: turn_id.clone(), ..asked.clone() };
+        store.ask(parked, jiff::Timestamp::now()).unwrap();
+        appended(&*store, append_of(&key, vec![begun(&turn_id, "look")]));
+    }
+    drop(store);
+    let full = asks(&server, "other");
+    let (status, _, why) = full.refused();
+    assert!(status == 429 && why.contains("at most 50 a tenant and 25 a user"), "{status}: {why}");
+    assert_eq!(full.header("retry-after"), None, "nobody knows when a person answers");
+    let of_ben = post(&server, CHAT, &headers("ben", "trip"), &says("look"));
+    assert_eq!(of_ben.refused().1, "approval_pending");
+    // Whoever comes back for one of theirs begins none.
+    assert_eq!(asks(&server.again(), "trip").refused().1, "approval_pending");
 }
 
 /// How often `client` was told an event `name` that `wanted` picks, as far as it has heard.

@@ -1,31 +1,29 @@
 //! What is counted over all nodes.
 
-use domain::store::GatewayUse;
+use domain::store::{GatewayUse, ParkedTurn, UseRoom};
 use jiff::Timestamp;
 
 use crate::db::{Db, Exclusive, Failure};
 use crate::rows::tenants;
 use crate::rules;
 
-/// Counts `one`, unless there are enough of its kind.
+/// Counts `one`, unless there are enough of its kind. What is counted already is kept by its node from now on.
 pub(crate) fn take(
     db: &dyn Db,
     one: &GatewayUse,
-    limit: u32,
+    room: UseRoom<'_>,
     (now, until): (Timestamp, Timestamp),
 ) -> Result<bool, Failure> {
     let tenant = tenants::spelled(&one.tenant)?;
-    db.exclude(Exclusive::Uses(place(&format!("{tenant} {} {}", one.kind.word(), one.who))))?;
-    let there = db.one(
-        "SELECT count(*) AS there FROM gateway_uses WHERE tenant_id = ?1 AND kind = ?2 AND who = ?3 AND until > ?4",
-        &[tenant.as_str().into(), one.kind.word().into(), (&one.who).into(), rules::column(now).into()],
-        |row| row.count("there"),
-    )?;
-    if there.is_some_and(|there| there >= u64::from(limit)) {
+    // Turns count together.
+    let who = if room.turns.is_some() { "" } else { one.who.as_str() };
+    db.exclude(Exclusive::Uses(place(&format!("{tenant} {} {who}", one.kind.word()))))?;
+    if !fits(db, one, room, now)? {
         return Ok(false);
     }
     db.run(
-        "INSERT INTO gateway_uses (id, kind, tenant_id, who, node, until) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO gateway_uses (id, kind, tenant_id, who, node, until) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+         ON CONFLICT (id) DO UPDATE SET who = excluded.who, node = excluded.node, until = excluded.until",
         &[
             (&one.id).into(),
             one.kind.word().into(),
@@ -36,6 +34,33 @@ pub(crate) fn take(
         ],
     )?;
     Ok(true)
+}
+
+/// Whether there is room for `one`.
+fn fits(db: &dyn Db, one: &GatewayUse, room: UseRoom<'_>, now: Timestamp) -> Result<bool, Failure> {
+    let tenant = tenants::spelled(&one.tenant)?;
+    if let Some(turns) = room.turns {
+        let counted = db.all(
+            "SELECT CAST(id AS TEXT) AS id, who FROM gateway_uses WHERE tenant_id = ?1 AND kind = ?2 AND until > ?3",
+            &[tenant.as_str().into(), one.kind.word().into(), rules::column(now).into()],
+            |row| Ok((row.string("id")?, row.string("who")?)),
+        )?;
+        let parked = db.all(
+            "SELECT s.session_id, s.open_turn FROM sessions AS s \
+             WHERE s.tenant_id = ?1 AND s.open_turn IS NOT NULL AND EXISTS (\
+             SELECT 1 FROM approvals AS it WHERE it.tenant_id = s.tenant_id AND it.session_id = s.session_id \
+             AND it.turn_id = s.open_turn AND it.state = 'waiting')",
+            &[tenant.as_str().into()],
+            |row| Ok(ParkedTurn { session: row.string("session_id")?, turn: row.string("open_turn")? }),
+        )?;
+        return Ok(room.fits(turns, one, &counted, &parked));
+    }
+    let there = db.one(
+        "SELECT count(*) AS there FROM gateway_uses WHERE tenant_id = ?1 AND kind = ?2 AND who = ?3 AND until > ?4",
+        &[tenant.as_str().into(), one.kind.word().into(), (&one.who).into(), rules::column(now).into()],
+        |row| row.count("there"),
+    )?;
+    Ok(there.is_none_or(|there| there < u64::from(room.limit)))
 }
 
 /// Counts everything that `node` has until `until`.
