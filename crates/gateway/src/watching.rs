@@ -51,7 +51,7 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
         if with_keys {
             asked = Instant::now();
         }
-        match shared.look(seen, with_keys).await {
+        match shared.look_at_all(seen, with_keys).await {
             Ok(epoch) => seen = Some(epoch),
             Err(error) => tracing::debug!(%error, "who may what cannot be looked at"),
         }
@@ -72,7 +72,7 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
 
 impl Shared {
     /// Looks at everybody, and at what they asked for: at that also where nobody counted anything, if it is `with_keys`.
-    async fn look(self: &Arc<Self>, seen: Option<u64>, with_keys: bool) -> Result<u64, ApiError> {
+    async fn look_at_all(self: &Arc<Self>, seen: Option<u64>, with_keys: bool) -> Result<u64, ApiError> {
         let epoch = self.look_for_changes(seen).await?;
         let changed = seen != Some(epoch);
         if changed || with_keys {
