@@ -69,15 +69,11 @@ fn every_entry() -> Vec<JournalEntry> {
     };
     let from = MessageSender::Subturn { agent: AgentId::from("helper"), turn_id: TurnId::from("t0") };
     let withheld = vec![ChangedMessage { place: 7, why: WithheldReason::Refused }];
+    let (prompts, key) = (vec![full.clone().into()], Some("k".into()));
     let facts = [
         Fact::Queued(WaitingMessage { message: full.clone().into(), from, notes: Vec::new() }),
         Fact::Recalled(RecalledHistory { keep: 2, messages: vec![full.clone().into()], withheld }),
-        Fact::Begun {
-            turn_id: TurnId::fresh(),
-            prompts: vec![full.clone().into()],
-            max_iterations: 20,
-            key: Some("key".into()),
-        },
+        Fact::Begun { turn_id: TurnId::fresh(), prompts, max_iterations: 20, key },
         Fact::Equipped { with: Box::new(equipment()) },
         Fact::Planned { message: full.clone().into(), need_tool: true, usage: None },
         Fact::Announced { upto: MsgId::default() },
