@@ -218,7 +218,11 @@ const STATUSES: &[(u16, &str, &str)] = &[
         "files of that type are not taken, nor are compressed bodies; below `/door` gzip, zstd and br are",
     ),
     (422, "`idempotency_key_reused`", "the name was already used for a different request"),
-    (429, "`resource_exhausted`", "too often; `Retry-After` says when. Below `/door` also: the budget is spent"),
+    (
+        429,
+        "`resource_exhausted`",
+        "too often, and `Retry-After` says when; or too many turns in flight. Below `/door` also: the budget is spent",
+    ),
     (500, "`internal`", "a fault of the server; its log says which"),
     (502, "`turn_failed`", "the model gave no answer, or below `/door` one that cannot be read"),
     (
