@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::http_client::{CHAT, says, send};
-use super::people::{People, post};
+use super::people::{People, operator, post};
 use super::server::{Server, TOKEN, WITH_TOKEN};
 use crate::run::{DONE, scripted};
 
@@ -281,4 +281,19 @@ fn what_an_agent_starts_is_not_taken_for_the_person_of_this_machine() {
         assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
         assert!(answer.contains("a program that an agent started needs a key of its own"), "{answer}");
     }
+}
+
+#[test]
+fn what_agents_reach_in_spite_of_the_gateway_is_said_at_the_start() {
+    let env = scripted(DONE, "tools = ['exec']\n[gateway]\nedition = 'standard'\n");
+    let root = "Pintle runs as root, so commands of `exec` (agents: main) can read in /proc";
+    let shared = "the tenants share the workspaces of the agents main: ";
+    let seen = env.pintle(&["serve", "--check"]);
+    assert_eq!(seen.err.contains(root), nix::unistd::geteuid().is_root(), "{seen}");
+    assert!(!seen.err.contains(shared), "{seen}");
+    operator(&env, &["tenants", "create", "acme"]);
+    let seen = env.pintle(&["serve", "--check"]);
+    assert!(seen.err.contains(shared), "{seen}");
+    let seen = env.pintle(&["doctor"]);
+    assert!(seen.out.contains(shared), "{seen}");
 }
