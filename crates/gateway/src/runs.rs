@@ -243,6 +243,19 @@ impl StoppedBy {
             };
             Some((hook_id(&hook), hook.hook.to_string(), hook.checkpoint, reason))
         });
+        // Where nobody is there to answer, what a hook asked about is refused.
+        let asked = || {
+            record.hooks.iter().find_map(|hook| match &hook.outcome {
+                HookOutcome::Said { word: VerdictKind::Ask, .. }
+                | HookOutcome::Failed { became: VerdictKind::Ask, .. } => {
+                    Some((hook_id(&hook), hook.hook.to_string(), hook.checkpoint, None))
+                }
+                HookOutcome::Said { .. } | HookOutcome::Failed { .. } | HookOutcome::Told | HookOutcome::NotRun(_) => {
+                    None
+                }
+            })
+        };
+        let by = by.or_else(asked);
         let text = record.ruling.text.clone().unwrap_or_default();
         let (hook_id, hook, checkpoint, reason) = by.unwrap_or((None, String::new(), record.checkpoint, None));
         Some(Self { hook_id, hook, checkpoint, reason: reason.unwrap_or(text) })

@@ -197,4 +197,12 @@ mod tests {
             assert_eq!(later.as_deref(), Some(reason));
         }
     }
+
+    #[test]
+    fn what_was_asked_about_where_nobody_answers_was_stopped_by_the_hook_that_asked() {
+        let took = Duration::from_millis(1);
+        let asked = HookOutcome::Said { word: VerdictKind::Ask, reason: Some("a person must say".to_owned()), took };
+        let stopped = StoppedBy::of(&refused(asked)).unwrap();
+        assert_eq!((stopped.hook.as_str(), stopped.reason.as_str()), ("guard", "refused"));
+    }
 }
