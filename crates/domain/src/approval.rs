@@ -24,6 +24,9 @@ pub use used::{APPROVAL_USED, used_approval};
 /// question.
 pub const LIFETIME_SECONDS: i64 = 24 * 60 * 60;
 
+/// How the note begins of an answer that a host gives where no person came in time.
+pub const UNANSWERED: &str = "nobody answered within";
+
 /// One question, and what became of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Approval {
