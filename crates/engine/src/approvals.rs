@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domain::approval::{
-    Approval, ApprovalMode, ApprovalStanding, ApprovalState, CallHandling, HooksDecision, PersonAnswer, UNANSWERED,
-    handling,
+    Approval, ApprovalMode, ApprovalStanding, ApprovalState, CallHandling, HooksDecision, PersonAnswer,
+    REFUSED_BY_PERSON, UNANSWERED, handling,
 };
 use domain::clearing::ApprovalQuestion;
 use domain::identity::Identity;
@@ -321,7 +321,7 @@ fn refused(note: &str) -> String {
         return format!("Tool execution refused: {note}");
     }
     let note = if note.is_empty() { String::new() } else { format!(": {note}") };
-    format!("Tool execution refused by a person{note}")
+    format!("{REFUSED_BY_PERSON}{note}")
 }
 
 /// An ask is never weakened: where nobody can be asked, it refuses.

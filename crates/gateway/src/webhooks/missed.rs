@@ -1,6 +1,6 @@
 //! What happened and nobody kept: the process that noticed it died before. It is found again in what the store has of it.
 
-use domain::approval::ApprovalState;
+use domain::approval::{ApprovalState, REFUSED_BY_PERSON};
 use domain::checkpoint::CheckpointKind;
 use domain::execution::redacted;
 use domain::fault::FaultKind;
@@ -93,9 +93,10 @@ fn blocked(event: &StoredEvent) -> Option<Blocked> {
         return None;
     }
     let by = event.hooks.iter().find(|hook| hook.ran && hook.verdict.as_deref().is_some_and(is_stop));
-    // Where nobody is there to answer, what a hook asked about is refused.
+    // Where nobody is there to answer, what a hook asked about is refused. What a person refused, no hook stopped.
+    let by_person = event.text.as_ref().is_some_and(|text| text.starts_with(REFUSED_BY_PERSON));
     let asks = |hook: &&StoredRecord| hook.ran && hook.verdict.as_deref() == Some(VerdictKind::Ask.as_str());
-    let asked = || event.hooks.iter().find(asks);
+    let asked = || event.hooks.iter().find(asks).filter(|_| !by_person);
     let text = || event.text.clone().unwrap_or_default();
     let mut who = Identity::top(&event.agent_id, &event.session_id, TurnId::from(event.turn_id.as_str()));
     who.tenant_id = event.tenant_id.as_str().into();
@@ -209,5 +210,9 @@ mod tests {
         let (stopped, later) = (StoppedBy::of(&record).unwrap(), blocked(&StoredEvent::from(&record)).unwrap());
         assert_eq!((stopped.hook.as_str(), stopped.reason.as_str()), ("guard", "refused"));
         assert_eq!(later.hook, "guard");
+        let mut record = record;
+        record.ruling.text = Some(format!("{REFUSED_BY_PERSON}: use a branch"));
+        let (stopped, later) = (StoppedBy::of(&record).unwrap(), blocked(&StoredEvent::from(&record)).unwrap());
+        assert_eq!((stopped.hook.as_str(), later.hook.as_str()), ("", ""));
     }
 }
