@@ -24,6 +24,12 @@ pub use used::{APPROVAL_USED, used_approval};
 /// question.
 pub const LIFETIME_SECONDS: i64 = 24 * 60 * 60;
 
+/// How the note begins of an answer that a host gives where no person came in time.
+pub const UNANSWERED: &str = "nobody answered within";
+
+/// How the text begins that the model reads of a call that a person refused.
+pub const REFUSED_BY_PERSON: &str = "Tool execution refused by a person";
+
 /// One question, and what became of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Approval {

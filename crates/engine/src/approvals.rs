@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domain::approval::{
-    Approval, ApprovalMode, ApprovalStanding, ApprovalState, CallHandling, HooksDecision, PersonAnswer, handling,
+    Approval, ApprovalMode, ApprovalStanding, ApprovalState, CallHandling, HooksDecision, PersonAnswer,
+    REFUSED_BY_PERSON, UNANSWERED, handling,
 };
 use domain::clearing::ApprovalQuestion;
 use domain::identity::Identity;
@@ -315,12 +316,32 @@ fn not_kept(error: &StoreError) -> String {
 }
 
 fn refused(note: &str) -> String {
+    // The host said it, in the place of a person who did not come.
+    if note.starts_with(UNANSWERED) {
+        return format!("Tool execution refused: {note}");
+    }
     let note = if note.is_empty() { String::new() } else { format!(": {note}") };
-    format!("Tool execution refused by a person{note}")
+    format!("{REFUSED_BY_PERSON}{note}")
 }
 
 /// An ask is never weakened: where nobody can be asked, it refuses.
 pub(crate) fn nobody_to_ask(why: &str) -> String {
     let why = if why.is_empty() { String::new() } else { format!(": {why}") };
     format!("Tool execution needs a person's approval, and nobody can be asked here{why}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_did_not_come_has_refused_nothing() {
+        for (note, text) in [
+            ("", "Tool execution refused by a person"),
+            ("use a branch", "Tool execution refused by a person: use a branch"),
+            ("nobody answered within 4 s", "Tool execution refused: nobody answered within 4 s"),
+        ] {
+            assert_eq!(refused(note), text);
+        }
+    }
 }

@@ -40,6 +40,24 @@ impl Agents {
     }
 }
 
+/// Most characters of a text of somebody else that a message repeats.
+const MAX_REPEATED: usize = 200;
+
+/// A text of somebody else in a message: its beginning, with what is not seen of it spelled out.
+pub(crate) fn repeated(text: &str) -> String {
+    let mut shown = String::new();
+    for c in text.chars().take(MAX_REPEATED) {
+        match c {
+            '"' | '\'' | '\\' => shown.push(c),
+            c => shown.extend(c.escape_debug()),
+        }
+    }
+    if text.chars().nth(MAX_REPEATED).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
 /// The agent that a client means by `name`.
 pub(crate) fn named<'a>(config: &'a Config, name: Option<&str>) -> Result<&'a AgentConfig, ApiError> {
     let name = name.filter(|name| *name != DEFAULT || config.agents.contains_key(DEFAULT));
@@ -48,6 +66,18 @@ pub(crate) fn named<'a>(config: &'a Config, name: Option<&str>) -> Result<&'a Ag
         let name = name.unwrap_or(DEFAULT);
         let near = nearest(name, config.agents.keys().map(String::as_str));
         let near = near.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
-        ApiError::new(ErrorCode::NotFound, format!("agent not found: {name}{near}"))
+        ApiError::new(ErrorCode::NotFound, format!("agent not found: {}{near}", repeated(name)))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_repeated_of_a_strangers_text_is_short_and_seen() {
+        assert_eq!(repeated("it's \"main\" \\ é"), "it's \"main\" \\ é");
+        assert_eq!(repeated("a\u{202e}b\n"), "a\\u{202e}b\\n");
+        assert_eq!(repeated(&"x".repeat(5000)), format!("{}…", "x".repeat(MAX_REPEATED)));
+    }
 }

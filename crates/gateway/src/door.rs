@@ -4,7 +4,7 @@
 //! server that only this machine reaches answers only under a name of this machine, and no page of another origin gets
 //! an answer.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use axum::http::header::HOST;
 use axum::http::{HeaderMap, HeaderValue, Uri};
@@ -52,6 +52,8 @@ pub(crate) enum Peer {
         encrypted: bool,
         /// Whether a program that an agent started may be at its other end.
         of_agent: bool,
+        /// The process there.
+        other_end: OtherEnd,
     },
     /// Over a socket in the file system.
     Unix {
@@ -59,7 +61,25 @@ pub(crate) enum Peer {
         own: bool,
         /// Whether a program that an agent started may be at its other end.
         of_agent: bool,
+        /// The process there.
+        other_end: OtherEnd,
     },
+}
+
+/// The process at the other end of a connection, as far as it can be looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OtherEnd {
+    /// It holds an end of a connection within this machine.
+    Socket {
+        /// Its end.
+        theirs: SocketAddr,
+        /// This server's.
+        ours: SocketAddr,
+    },
+    /// Its id.
+    Process(i32),
+    /// It is on another machine, or nobody can tell.
+    Unknown,
 }
 
 /// A request that was let in.
@@ -71,6 +91,8 @@ pub(crate) struct Visit {
     pub(crate) is_local: bool,
     /// Whether a program that an agent started may have sent it.
     pub(crate) is_agents: bool,
+    /// The process that sent it, or a proxy of this machine.
+    pub(crate) other_end: OtherEnd,
     /// Whether no page sent it, or one of this server's own.
     pub(crate) is_own_page: bool,
     /// Whether nobody reads it on its way from the client.
@@ -142,9 +164,10 @@ impl Door {
                 Peer::Address { from, to_loopback, .. } => to_loopback && from.is_loopback(),
                 Peer::Unix { own, .. } => own,
             };
-        let (Peer::Address { of_agent, .. } | Peer::Unix { of_agent, .. }) = peer;
+        let (Peer::Address { of_agent, other_end, .. } | Peer::Unix { of_agent, other_end, .. }) = peer;
         Ok(Visit {
             is_agents: of_agent,
+            other_end,
             from: self.address(peer, headers),
             is_local,
             is_own_page,
@@ -259,7 +282,13 @@ mod tests {
     }
 
     fn local() -> Peer {
-        Peer::Address { from: Ipv4Addr::LOCALHOST.into(), to_loopback: true, encrypted: false, of_agent: false }
+        Peer::Address {
+            from: Ipv4Addr::LOCALHOST.into(),
+            to_loopback: true,
+            encrypted: false,
+            of_agent: false,
+            other_end: OtherEnd::Unknown,
+        }
     }
 
     fn remote() -> Peer {
@@ -268,6 +297,7 @@ mod tests {
             to_loopback: false,
             encrypted: true,
             of_agent: false,
+            other_end: OtherEnd::Unknown,
         }
     }
 
@@ -369,7 +399,8 @@ mod tests {
         assert!(visit(remote(), &[]).is_encrypted && !visit(local(), &[]).is_encrypted);
         assert!(!visit(local(), &[("x-forwarded-proto", "https")]).is_encrypted, "a proxy that nobody trusts");
         let from = Ipv4Addr::new(203, 0, 113, 9).into();
-        let proxy = Peer::Address { from, to_loopback: false, encrypted: false, of_agent: false };
+        let proxy =
+            Peer::Address { from, to_loopback: false, encrypted: false, of_agent: false, other_end: OtherEnd::Unknown };
         assert!(visit(proxy, &[("x-forwarded-proto", "https")]).is_encrypted);
         assert!(!visit(proxy, &[("x-forwarded-proto", "http")]).is_encrypted);
     }
@@ -391,7 +422,13 @@ mod tests {
         let enters = |proxies: &[&str], proto: &str, origin: &str| {
             let proxies = proxies.iter().map(|net| net.parse().unwrap()).collect();
             let from = Ipv4Addr::new(203, 0, 113, 9).into();
-            let proxy = Peer::Address { from, to_loopback: false, encrypted: false, of_agent: false };
+            let proxy = Peer::Address {
+                from,
+                to_loopback: false,
+                encrypted: false,
+                of_agent: false,
+                other_end: OtherEnd::Unknown,
+            };
             let lines = headers(&[("host", "pintle.example"), ("x-forwarded-proto", proto), ("origin", origin)]);
             Door { proxies, ..Door::default() }.enter(proxy, &lines).is_ok()
         };
@@ -414,7 +451,12 @@ mod tests {
         }
         assert!(!door.enter(remote(), &headers(&[("host", "localhost")])).unwrap().is_local);
         for own in [true, false] {
-            assert_eq!(door.enter(Peer::Unix { own, of_agent: false }, &HeaderMap::new()).unwrap().is_local, own);
+            assert_eq!(
+                door.enter(Peer::Unix { own, of_agent: false, other_end: OtherEnd::Unknown }, &HeaderMap::new())
+                    .unwrap()
+                    .is_local,
+                own
+            );
         }
     }
 

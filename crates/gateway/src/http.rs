@@ -36,7 +36,7 @@ use reply::{answer, refusal};
 
 use crate::Shared;
 use crate::claim::cookies;
-use crate::door::{Door, FORBIDDEN_ORIGIN, Peer, RequestId, TurnedAway, Visit, one_host};
+use crate::door::{Door, FORBIDDEN_ORIGIN, OtherEnd, Peer, RequestId, TurnedAway, Visit, one_host};
 use crate::model_doors;
 use crate::served::{Responder, is_page, routes};
 use crate::socket::{self, Arrival, MAX_MESSAGE_BYTES};
@@ -102,7 +102,11 @@ async fn enter(
 ) -> Result<Response, Infallible> {
     let (began, path) = (Instant::now(), request.uri().path().to_owned());
     let id = uuid::Uuid::now_v7().to_string();
-    let peer = request.extensions().get::<Peer>().copied().unwrap_or(Peer::Unix { own: false, of_agent: true });
+    let peer = request.extensions().get::<Peer>().copied().unwrap_or(Peer::Unix {
+        own: false,
+        of_agent: true,
+        other_end: OtherEnd::Unknown,
+    });
     let is_page = request.method() == Method::GET && is_page(&path);
     let hint = base_hint(&path);
     let address = request.uri().clone();

@@ -14,6 +14,7 @@ use crate::error::ApiError;
 
 mod keys;
 mod members;
+mod person;
 mod sessions;
 mod tenants;
 

@@ -35,6 +35,7 @@ mod errand;
 mod error;
 mod frame;
 mod guards;
+mod guessing;
 mod heard;
 mod hook_watch;
 mod http;
@@ -155,6 +156,8 @@ pub(crate) struct Desk {
 pub(crate) struct Guests {
     pub(crate) known_by: KnownBy,
     pub(crate) rates: Rates,
+    /// Programs that are no persons.
+    pub(crate) agents: ForeignAgents,
     pub(crate) quotas: Quotas,
     pub(crate) admin: IdentityAdmin,
     /// Rung when something was taken away from somebody here.
@@ -213,6 +216,7 @@ impl Gateway {
         let guests = Guests {
             known_by: settings.known_by.clone(),
             rates: Rates::new(settings.requests_per_minute),
+            agents: settings.agents.clone(),
             quotas: Quotas::default(),
             admin: IdentityAdmin::new(host.store.clone(), host.host_rules.edition()),
             changed: Notify::new(),

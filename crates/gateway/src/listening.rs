@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::Service as _;
 
-use crate::door::Peer;
+use crate::door::{OtherEnd, Peer};
 use crate::http::{numbers, router};
 use crate::rare_line::RareLine;
 use crate::settings::{Address, ForeignAgents, addresses};
@@ -186,7 +186,8 @@ impl Reception {
                         let of_agent = desk
                             .is_of_agent(move |agents| pid.map_or(PeerProcess::Gone, |pid| peer_of_pid(pid, agents)))
                             .await;
-                        desk.converse(stream, Peer::Unix { own, of_agent }).await;
+                        let other_end = pid.map_or(OtherEnd::Unknown, OtherEnd::Process);
+                        desk.converse(stream, Peer::Unix { own, of_agent, other_end }).await;
                     });
                 }),
             };
@@ -203,7 +204,9 @@ impl Reception {
             Some(to) => self.is_of_agent(move |agents| peer_of_tcp((from, to), agents)).await,
             None => false,
         };
-        Peer::Address { from: from.ip(), to_loopback: to.is_some(), encrypted, of_agent }
+        let ours = stream.local_addr().ok().filter(|ours| ours.ip().is_loopback() || ours.ip() == from.ip());
+        let other_end = ours.map_or(OtherEnd::Unknown, |ours| OtherEnd::Socket { theirs: from, ours });
+        Peer::Address { from: from.ip(), to_loopback: to.is_some(), encrypted, of_agent, other_end }
     }
 
     /// Whether an agent's program may be at the other end: whoever left already says nothing of themselves. Looked for

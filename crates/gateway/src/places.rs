@@ -6,7 +6,7 @@ use domain::id::{TenantId, TurnId};
 use domain::store::{GatewayUse, TurnRoom, UseKind};
 
 use crate::Shared;
-use crate::error::{ApiError, ErrorCode};
+use crate::error::ApiError;
 use crate::principal::Principal;
 use crate::quotas::Place;
 use crate::session_name::part_of;
@@ -14,8 +14,8 @@ use crate::session_name::part_of;
 /// Turns in flight of one tenant. Source: the page of the gateway.
 const MAX_TURNS: u32 = 50;
 
-/// Turns in flight of one user: half of those of their tenant, so that nobody alone keeps all others out.
-const MAX_TURNS_A_USER: u32 = MAX_TURNS / 2;
+/// Turns of one user that wait for a person: half of those of their tenant, so that nobody alone keeps all others out.
+const MAX_WAITING_A_USER: u32 = MAX_TURNS / 2;
 
 /// Open connections of one key. Source: the page of the gateway.
 const MAX_CONNECTIONS: u32 = 200;
@@ -32,14 +32,13 @@ impl Shared {
         turn: &TurnId,
     ) -> Result<Place, ApiError> {
         let one = self.turn_use(tenant, user, turn);
-        let taken = self.count_turn(one, (MAX_TURNS_A_USER, MAX_TURNS)).await?;
-        // Nobody knows when one of them ends: some wait for a person.
+        let taken = self.count_turn(one, (MAX_WAITING_A_USER, MAX_TURNS)).await?;
         taken.ok_or_else(|| {
             let why = format!(
-                "too many turns in flight: at most {MAX_TURNS} a tenant and {MAX_TURNS_A_USER} a user, those that wait \
-                 for an approval included"
+                "too many turns in flight: at most {MAX_TURNS} a tenant, and {MAX_WAITING_A_USER} of one user that wait \
+                 for an approval"
             );
-            ApiError::new(ErrorCode::ResourceExhausted, why)
+            ApiError::exhausted(why, TRY_AGAIN_MS)
         })
     }
 
@@ -59,7 +58,7 @@ impl Shared {
         }
     }
 
-    /// Counts `one`, unless its user has `own` or its tenant `all` turns.
+    /// Counts `one`, unless `own` turns of its user wait for a person or its tenant has `all`.
     async fn count_turn(self: &Arc<Self>, one: GatewayUse, (own, all): (u32, u32)) -> Result<Option<Place>, ApiError> {
         let user = part_of(&one.who);
         self.blocking(move |shared| {

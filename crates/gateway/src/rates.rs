@@ -45,6 +45,8 @@ pub(crate) struct Rates {
 pub(crate) enum Attempt {
     /// With something that people choose.
     Guess,
+    /// The same, by a program that an agent started.
+    AgentsGuess,
     /// With something that is made here: whoever has a wrong one keeps nobody out who guesses nothing.
     Secret,
 }
@@ -95,10 +97,8 @@ impl Rates {
     }
 
     /// Lets an address try something that can be guessed, unless it failed too often.
-    pub(crate) fn may_try(&self, from: Option<IpAddr>) -> Result<(), ApiError> {
-        self.failed()
-            .wait((from.map(network), Attempt::Guess), Instant::now())
-            .map_or(Ok(()), |wait| Err(too_many(wait)))
+    pub(crate) fn may_try(&self, from: Option<IpAddr>, attempt: Attempt) -> Result<(), ApiError> {
+        self.failed().wait((from.map(network), attempt), Instant::now()).map_or(Ok(()), |wait| Err(too_many(wait)))
     }
 
     /// Somebody could not say who they are; what they are told if it was too often.
@@ -211,6 +211,7 @@ mod tests {
         assert_eq!(failed.wait(from("192.0.2.2"), at(9)), None);
         assert_eq!(failed.wait((None, Attempt::Guess), at(9)), None);
         assert_eq!(failed.wait((from("192.0.2.1").0, Attempt::Secret), at(9)), None);
+        assert_eq!(failed.wait((from("192.0.2.1").0, Attempt::AgentsGuess), at(9)), None);
         assert_eq!(failed.wait(from("192.0.2.1"), at(60)), None);
         failed.add(from("192.0.2.1"), at(60));
         assert_eq!(failed.wait(from("192.0.2.1"), at(60)), Some(Duration::from_secs(1)), "the second one counts now");

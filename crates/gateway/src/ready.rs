@@ -6,7 +6,7 @@ use domain::store::SessionKey;
 use host::ready_agent::ReadyAgent;
 
 use crate::Shared;
-use crate::agents::named;
+use crate::agents::{named, repeated};
 use crate::error::ApiError;
 
 impl Shared {
@@ -26,7 +26,14 @@ impl Shared {
             }
         };
         let host = self.host.read().await;
-        let name = named(&host.loaded.config, Some(agent))?.name.clone();
+        let config = &host.loaded.config;
+        let name = named(config, Some(agent))?.name.clone();
+        if let Some(model) = model {
+            config.look_up(model).map_err(|why| {
+                let near = why.nearest.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
+                ApiError::invalid(format!("invalid request: modelOverride: {}{near}", repeated(&why.message)))
+            })?;
+        }
         self.agents.ready(&host, &name, of_session.as_deref())
     }
 }

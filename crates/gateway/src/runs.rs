@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use domain::approval::REFUSED_BY_PERSON;
 use domain::checkpoint::{CheckpointKind, Notice, ObservedEvent, RuntimeEvent};
 use domain::execution::masked;
 use domain::id::TurnId;
@@ -244,6 +245,19 @@ impl StoppedBy {
             Some((hook_id(&hook), hook.hook.to_string(), hook.checkpoint, reason))
         });
         let text = record.ruling.text.clone().unwrap_or_default();
+        // Where nobody is there to answer, what a hook asked about is refused. What a person refused, no hook stopped.
+        let asked = || {
+            record.hooks.iter().find_map(|hook| match &hook.outcome {
+                HookOutcome::Said { word: VerdictKind::Ask, .. }
+                | HookOutcome::Failed { became: VerdictKind::Ask, .. } => {
+                    Some((hook_id(&hook), hook.hook.to_string(), hook.checkpoint, None))
+                }
+                HookOutcome::Said { .. } | HookOutcome::Failed { .. } | HookOutcome::Told | HookOutcome::NotRun(_) => {
+                    None
+                }
+            })
+        };
+        let by = if text.starts_with(REFUSED_BY_PERSON) { by } else { by.or_else(asked) };
         let (hook_id, hook, checkpoint, reason) = by.unwrap_or((None, String::new(), record.checkpoint, None));
         Some(Self { hook_id, hook, checkpoint, reason: reason.unwrap_or(text) })
     }

@@ -259,7 +259,7 @@ impl Shared {
     pub(crate) async fn known(self: &Arc<Self>, claim: Claim, visit: Visit) -> Result<Principal, ApiError> {
         let attempt = claim.attempt();
         if attempt == Some(Attempt::Guess) {
-            self.guests.rates.may_try(visit.from)?;
+            self.may_try(visit).await?;
         }
         let found = self
             .blocking(move |shared| {
@@ -270,7 +270,7 @@ impl Shared {
         if let (Err(error), Some(attempt)) = (&found, attempt)
             && error.code == ErrorCode::Unauthorized
         {
-            self.sign_in_failed(visit, attempt, error)?;
+            self.sign_in_failed(visit, self.counted_as(attempt, visit).await, error)?;
         }
         found
     }

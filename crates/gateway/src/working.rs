@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use agent::driver::TurnEnding;
 use agent::{Conversation, TextRequest};
-use domain::approval::{Approval, ApprovalState, PersonAnswer};
+use domain::approval::{Approval, ApprovalState, PersonAnswer, UNANSWERED};
 use domain::history::SignedContent;
 use domain::id::TurnId;
 use domain::json::json;
@@ -463,8 +463,7 @@ impl Shared {
     async fn refuse(&self, approval: &Approval) {
         let (store, of, id) = (self.store.clone(), TenantScope::from(&approval.tenant_id), approval.id.clone());
         let seconds = self.desk.limits.approval_wait.as_secs();
-        let said =
-            PersonAnswer { approve: false, by: NOBODY.to_owned(), note: format!("nobody answered within {seconds} s") };
+        let said = PersonAnswer { approve: false, by: NOBODY.to_owned(), note: format!("{UNANSWERED} {seconds} s") };
         let refused = tokio::task::spawn_blocking(move || store.answer(&of, &id, said, jiff::Timestamp::now())).await;
         match refused {
             Ok(Ok(_)) => {}

@@ -38,6 +38,30 @@ pub fn prose(text: &str) -> String {
     spelled(&text.replace("\r\n", "\n"), acts)
 }
 
+/// How many blanks in a row are shown as they are: more may stand there to move what follows out of sight.
+const MAX_BLANKS: usize = 8;
+
+/// Whether `c` takes room in which nothing is seen.
+fn is_blank(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '\u{115f}' | '\u{1160}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}')
+}
+
+/// A [clean](clean()) line with its indentation, in which a longer run of blanks is its number.
+pub fn spaced(text: &str) -> String {
+    let text = clean(text);
+    let (indentation, mut rest) = text.split_at(text.len() - text.trim_start_matches(' ').len());
+    let mut shown = indentation.to_owned();
+    while let Some(at) = rest.find(is_blank) {
+        let (before, run) = rest.split_at(at);
+        let (run, behind) = run.split_at(run.find(|c| !is_blank(c)).unwrap_or(run.len()));
+        shown.push_str(before);
+        let many = run.chars().count();
+        shown.push_str(&if many > MAX_BLANKS { format!("[{many} spaces]") } else { run.to_owned() });
+        rest = behind;
+    }
+    shown + rest
+}
+
 fn spelled(text: &str, hidden: impl Fn(char) -> bool) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -103,6 +127,21 @@ mod tests {
             assert_eq!(clean(text), shown);
         }
         assert_eq!(line("one\r\ntwo\tthree\u{9b}2J\n"), r"one two three\u{9b}2J ");
+    }
+
+    #[test]
+    fn nothing_is_moved_out_of_sight() {
+        let many = " ".repeat(300);
+        for (text, shown) in [
+            (format!("rm a #{many}; touch b"), "rm a #[300 spaces]; touch b"),
+            (format!("a{}b", "\u{2003}".repeat(9)), "a[9 spaces]b"),
+            (format!("a{}b", "\u{2800}".repeat(9)), "a[9 spaces]b"),
+            (format!("a{}b", " ".repeat(8)), "a        b"),
+            (format!("{}\"a\": 1", " ".repeat(12)), "            \"a\": 1"),
+            ("a\u{202e}b".to_owned(), r"a\u{202e}b"),
+        ] {
+            assert_eq!(spaced(&text), shown);
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod completions;
 mod demo;
 mod doctor;
 mod exec;
+mod exposure;
 mod guard;
 mod hook;
 mod hooks;

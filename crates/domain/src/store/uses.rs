@@ -41,7 +41,7 @@ pub struct GatewayUse {
 /// The room that there is for one more of what is counted.
 #[derive(Clone, Copy, Debug)]
 pub struct UseRoom<'a> {
-    /// So many of its kind for the same tenant and the same `who`.
+    /// So many of its kind for the same tenant and the same `who`; of turns, so many that wait for a person.
     pub limit: u32,
     /// For a turn, the room that its tenant has for all its users.
     pub turns: Option<TurnRoom<'a>>,
@@ -91,14 +91,10 @@ impl UseRoom<'_> {
     ) -> bool {
         let others = || counted.iter().filter(|(id, _)| *id != one.id);
         let is_worked = |turn: &str| turn == one.id || counted.iter().any(|(id, _)| id == turn);
-        let waiting: BTreeSet<(&str, &str)> = parked
-            .iter()
-            .filter(|it| !is_worked(&it.turn))
-            .filter_map(|it| Some((it.user()?, it.turn.as_str())))
-            .collect();
-        let own = others().filter(|(_, who)| *who == one.who).count()
-            + waiting.iter().filter(|(user, _)| *user == room.user).count();
-        let all = others().count() + waiting.len();
+        let waiting: BTreeSet<(&str, &str)> =
+            parked.iter().filter_map(|it| Some((it.user()?, it.turn.as_str()))).collect();
+        let own = waiting.iter().filter(|(user, turn)| *user == room.user && *turn != one.id).count();
+        let all = others().count() + waiting.iter().filter(|(_, turn)| !is_worked(turn)).count();
         let is_below = |count: usize, limit: u32| u32::try_from(count).is_ok_and(|count| count < limit);
         is_below(own, self.limit) && is_below(all, room.limit)
     }
@@ -129,14 +125,17 @@ mod tests {
             room.fits(turns, &one(user), &counted, &parked)
         };
         let (of_a, other_of_a) = ("agent:main:ws:a:one", "agent:main:http:a:two");
-        assert!(fits("a", &["a1"], &[]));
-        assert!(!fits("a", &["a1", "a2"], &[]), "half of them is enough for one");
-        assert!(fits("b", &["a1", "a2"], &[]), "not of another");
-        assert!(!fits("b", &["a1", "a2", "c1", "c2"], &[]), "nor of the tenant's");
-        assert!(!fits("a", &["a1"], &[(of_a, "t")]), "whoever works it");
-        assert!(fits("a", &["a1"], &[(of_a, "a1")]), "once");
-        assert!(!fits("a", &[], &[(of_a, "t"), (other_of_a, "u"), (other_of_a, "u")]));
-        assert!(fits("a", &["a1"], &[(of_a, "new")]), "it goes on");
+        assert!(fits("a", &["a1", "a2", "a3"], &[]), "those that work are the tenant's alone");
+        assert!(!fits("b", &["a1", "a2", "c1", "c2"], &[]), "which has no more");
+        assert!(fits("a", &["a1", "a2"], &[(of_a, "a1")]), "one that waits counts once, whoever works it");
+        assert!(fits("a", &["a1"], &[(of_a, "t")]));
+        assert!(
+            !fits("a", &[], &[(of_a, "t"), (other_of_a, "u"), (other_of_a, "u")]),
+            "two that wait are enough for one"
+        );
+        assert!(!fits("a", &["a1", "a2"], &[(of_a, "a1"), (other_of_a, "a2")]), "also where a node works them");
+        assert!(fits("b", &[], &[(of_a, "t"), (other_of_a, "u")]), "not of another");
+        assert!(fits("a", &[], &[(of_a, "t"), (other_of_a, "new")]), "it goes on");
         let below = "agent:main:ws:a:one/delegate:x:t";
         let not_theirs = [(below, "t"), ("cli:a", "u"), ("agent:main:http:a:@v", "v"), ("agent:main:ws:b:x:a:y", "w")];
         assert!(fits("a", &["a1"], &not_theirs));

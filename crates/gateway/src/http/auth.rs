@@ -112,7 +112,7 @@ impl Shared {
         let code = params.needed("code")?.to_owned();
         let attempt = if secret::is_random(&code) { Attempt::Secret } else { Attempt::Guess };
         if attempt == Attempt::Guess {
-            self.guests.rates.may_try(visit.from)?;
+            self.may_try(visit).await?;
         }
         let device = device(headers);
         let fresh = self
@@ -125,7 +125,7 @@ impl Shared {
         if let Err(error) = &fresh
             && error.code == ErrorCode::Unauthorized
         {
-            self.sign_in_failed(visit, attempt, error)?;
+            self.sign_in_failed(visit, self.counted_as(attempt, visit).await, error)?;
         }
         Ok(self.begun(fresh?, visit).await?)
     }
@@ -230,11 +230,18 @@ fn value_of(cookie: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::door::OtherEnd;
 
     #[test]
     fn no_page_reads_a_cookie_and_where_there_is_encryption_nobody_else() {
-        let visit =
-            |is_encrypted| Visit { from: None, is_local: true, is_agents: false, is_own_page: true, is_encrypted };
+        let visit = |is_encrypted| Visit {
+            from: None,
+            is_local: true,
+            is_agents: false,
+            other_end: OtherEnd::Unknown,
+            is_own_page: true,
+            is_encrypted,
+        };
         let plain = "pintle_01234567=secret; HttpOnly; SameSite=Strict; Path=/; Max-Age=60";
         let cookie = |is_encrypted| set_cookie(("0123456789abcdef", "secret"), 60, visit(is_encrypted));
         assert_eq!((cookie(false), cookie(true)), (plain.to_owned(), format!("{plain}; Secure")));

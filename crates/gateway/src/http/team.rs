@@ -202,8 +202,8 @@ async fn taken(shared: &Arc<Shared>, visit: Visit, headers: &HeaderMap, body: Bo
     roles::allow_over_http(&who, "guard.records")?;
     let body = json_body(headers, &whole(body, MOST).await?)?;
     let params = Params::of(&body, &["machine", "records"])?;
-    let machine = MachineName::read(params.get("machine").unwrap_or(&Value::Null))
-        .map_err(|why| ApiError::invalid(format!("machine: {why}")))?;
+    let machine = params.get("machine").ok_or_else(|| ApiError::invalid("machine is required"))?;
+    let machine = MachineName::read(machine).map_err(|why| ApiError::invalid(format!("machine: {why}")))?;
     let told = params.get("records").and_then(Value::as_array);
     let told = told.ok_or_else(|| ApiError::invalid("records is required: a list"))?;
     if told.len() > MAX_RECORDS {

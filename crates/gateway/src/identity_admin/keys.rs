@@ -6,6 +6,7 @@ use domain::store::{ApiKey, KeyScope, Member, SecretDigest};
 use jiff::Timestamp;
 use rules::admin::{Caller, CallerRole};
 
+use super::person::person;
 use super::{IdentityAdmin, actor_because, moment, name};
 use crate::error::{ApiError, ErrorCode};
 use crate::secret;
@@ -41,7 +42,7 @@ impl IdentityAdmin {
         let KeyWish { name: called, owner, mut scopes, lasts } = wish;
         let called = name("name", &called)?.to_owned();
         let owner = owner.unwrap_or_else(|| by.name.clone());
-        let owner = name("owner", &owner)?.to_owned();
+        let owner = person("owner", &owner, by)?.to_owned();
         scopes.sort_unstable();
         scopes.dedup();
         let Some(role) = scopes.iter().map(|scope| scope.role()).max() else {

@@ -4,7 +4,8 @@ use domain::store::{Member, StoreError};
 use jiff::Timestamp;
 use rules::admin::{Caller, CallerRole};
 
-use super::{IdentityAdmin, actor_because, moment, name};
+use super::person::person;
+use super::{IdentityAdmin, actor_because, moment};
 use crate::error::{ApiError, ErrorCode};
 
 /// What is to be otherwise about a member.
@@ -32,7 +33,7 @@ impl IdentityAdmin {
     /// # Errors
     /// They are one, the role is more than the caller has, or the store cannot keep it.
     pub fn add_member(&self, by: &Caller, user: &str, role: CallerRole, now: Timestamp) -> Result<Member, ApiError> {
-        let user = name("userId", user)?;
+        let user = person("userId", user, by)?;
         given(by, role)?;
         let member = Member {
             tenant: by.tenant.clone(),

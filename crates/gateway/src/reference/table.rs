@@ -78,7 +78,8 @@ const METHODS: &[MethodRow] = &[
         "when the run ends; `parked` where the server goes away while a person is waited for. With `edits` the message \
          takes the place of your message at `place`, from 0, of the `of` messages that `chat.history` has, once its \
          gates allow it; what came after it leaves the conversation and stays in its journal. `at` is its `created_at`: if \
-         another message stands there by now, nothing is sent",
+         another message stands there by now, nothing is sent. `modelOverride` names any model (`PROVIDER/MODEL`) of a \
+         provider of the configuration, whatever it costs",
     ),
     method(
         "chat.inject",

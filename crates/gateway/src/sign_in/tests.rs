@@ -5,8 +5,16 @@ use domain::store::{IdentityStore as _, KeyScope, RuleStore as _, SessionSecrets
 use store::Memory;
 
 use super::*;
+use crate::door::OtherEnd;
 
-const LOCAL: Visit = Visit { from: None, is_local: true, is_agents: false, is_own_page: true, is_encrypted: false };
+const LOCAL: Visit = Visit {
+    from: None,
+    is_local: true,
+    is_agents: false,
+    other_end: OtherEnd::Unknown,
+    is_own_page: true,
+    is_encrypted: false,
+};
 const REMOTE: Visit = Visit { is_local: false, ..LOCAL };
 const FOREIGN_PAGE: Visit = Visit { is_own_page: false, ..REMOTE };
 const ACME: &str = "0193a5b0-7000-7000-8000-0000000000aa";

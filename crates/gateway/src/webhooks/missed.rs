@@ -1,6 +1,6 @@
 //! What happened and nobody kept: the process that noticed it died before. It is found again in what the store has of it.
 
-use domain::approval::ApprovalState;
+use domain::approval::{ApprovalState, REFUSED_BY_PERSON};
 use domain::checkpoint::CheckpointKind;
 use domain::execution::redacted;
 use domain::fault::FaultKind;
@@ -93,6 +93,10 @@ fn blocked(event: &StoredEvent) -> Option<Blocked> {
         return None;
     }
     let by = event.hooks.iter().find(|hook| hook.ran && hook.verdict.as_deref().is_some_and(is_stop));
+    // Where nobody is there to answer, what a hook asked about is refused. What a person refused, no hook stopped.
+    let by_person = event.text.as_ref().is_some_and(|text| text.starts_with(REFUSED_BY_PERSON));
+    let asks = |hook: &&StoredRecord| hook.ran && hook.verdict.as_deref() == Some(VerdictKind::Ask.as_str());
+    let asked = || event.hooks.iter().find(asks).filter(|_| !by_person);
     let text = || event.text.clone().unwrap_or_default();
     let mut who = Identity::top(&event.agent_id, &event.session_id, TurnId::from(event.turn_id.as_str()));
     who.tenant_id = event.tenant_id.as_str().into();
@@ -105,7 +109,7 @@ fn blocked(event: &StoredEvent) -> Option<Blocked> {
         tool: event.tool.clone(),
         head: event.call.as_ref().map(|call| redacted(&call.line())),
         hook_id: None,
-        hook: by.map(|hook| hook.hook.clone()).unwrap_or_default(),
+        hook: by.or_else(asked).map(|hook| hook.hook.clone()).unwrap_or_default(),
         reason: by.and_then(reason).unwrap_or_else(text),
     })
 }
@@ -196,5 +200,19 @@ mod tests {
             assert_eq!(StoppedBy::of(&record).map(|stopped| stopped.reason).as_deref(), Some(reason));
             assert_eq!(later.as_deref(), Some(reason));
         }
+    }
+
+    #[test]
+    fn what_was_asked_about_where_nobody_answers_was_stopped_by_the_hook_that_asked() {
+        let took = Duration::from_millis(1);
+        let asked = HookOutcome::Said { word: VerdictKind::Ask, reason: Some("a person must say".to_owned()), took };
+        let record = refused(asked);
+        let (stopped, later) = (StoppedBy::of(&record).unwrap(), blocked(&StoredEvent::from(&record)).unwrap());
+        assert_eq!((stopped.hook.as_str(), stopped.reason.as_str()), ("guard", "refused"));
+        assert_eq!(later.hook, "guard");
+        let mut record = record;
+        record.ruling.text = Some(format!("{REFUSED_BY_PERSON}: use a branch"));
+        let (stopped, later) = (StoppedBy::of(&record).unwrap(), blocked(&StoredEvent::from(&record)).unwrap());
+        assert_eq!((stopped.hook.as_str(), later.hook.as_str()), ("", ""));
     }
 }

@@ -1,5 +1,7 @@
 //! `pintle approvals`: calls that wait for a person.
 
+use std::io::{self, IsTerminal as _};
+
 use anstyle::{AnsiColor, Style};
 use clap::{Args, Subcommand};
 use domain::approval::{Approval, ApprovalFlaw, ApprovalState, PersonAnswer};
@@ -9,14 +11,15 @@ use domain::tool::CallPlace;
 use similar::{ChangeTag, TextDiff};
 use store::Store;
 
+use super::command_line::complete;
 use super::identity::tenant_named;
 use super::{Global, session_config, terminal};
-use crate::clean::{clean, prose};
-use crate::error::CliError;
+use crate::clean::{clean, prose, spaced};
+use crate::error::{CliError, FAILED};
 use crate::moment::moment;
 use crate::operator;
 use crate::table::{folded, out_columns};
-use crate::text::{clip, whole};
+use crate::text::{clip, counted, whole};
 use host::config::Loaded;
 use host::conversations::open_sessions;
 use host::host::load;
@@ -27,6 +30,12 @@ const MAX_LISTED: usize = 500;
 
 /// Most approvals that are shown when the beginning of an id means several: as many as a person compares.
 const MAX_CANDIDATES: usize = 5;
+
+/// Most characters of the arguments that a listing on a terminal shows: about a line.
+const MAX_SHOWN: usize = 100;
+
+/// Most characters of a call that are read over: whoever approves a longer one on a terminal is asked once more.
+const MAX_READ_OVER: usize = 400;
 
 /// Longest note, in bytes: a paragraph; the model reads it.
 pub(super) const MAX_NOTE_BYTES: usize = 4096;
@@ -42,6 +51,8 @@ const NOTE: Style = AnsiColor::Yellow.on_default();
 pub enum ApprovalsCommand {
     /// The calls that wait for a person
     List(ListArgs),
+    /// One of them with every word of the call
+    Show(ShowArgs),
     /// Let exactly this call run, once
     Approve(AnswerArgs),
     /// Refuse this call
@@ -63,6 +74,17 @@ pub struct ListArgs {
     json: bool,
 }
 
+/// Flags of `approvals show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The approval, or the beginning of its id
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
 /// Flags of `approvals approve` and `approvals refuse`.
 #[derive(Debug, Args)]
 pub struct AnswerArgs {
@@ -77,6 +99,7 @@ pub struct AnswerArgs {
 pub(super) fn run(global: &Global, command: ApprovalsCommand) -> Result<u8, CliError> {
     match command {
         ApprovalsCommand::List(args) => list(global, &args),
+        ApprovalsCommand::Show(args) => show(global, &args),
         ApprovalsCommand::Approve(args) => answer(global, &args, true),
         ApprovalsCommand::Refuse(args) => answer(global, &args, false),
     }
@@ -111,12 +134,27 @@ fn list(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
     Ok(0)
 }
 
+fn show(global: &Global, args: &ShowArgs) -> Result<u8, CliError> {
+    let (_, store) = opened(global)?;
+    let mut approval = find(&*store, &args.id)?;
+    let flaw = approval.flaw().filter(|_| approval.is_altered());
+    approval.state = approval.state_at(jiff::Timestamp::now());
+    if args.json {
+        let json = serde_json::to_string_pretty(&approval).map_err(|error| CliError::failed(error.to_string()))?;
+        terminal::say(&(json + "\n"))?;
+        return Ok(0);
+    }
+    let by = flaw.map_or_else(|| answered(&approval), |flaw| format!(": {flaw}"));
+    let (style, state) = (style_of(approval.state), approval.state.word());
+    terminal::say(&format!("{}  {style}{state}{style:#}{by}\n", shown_whole(&approval)))?;
+    Ok(0)
+}
+
 /// An approval in a listing: three lines. Where there are several `tenants`, it says whose it is.
 fn line(approval: &Approval, flaw: Option<ApprovalFlaw>, tenants: &[Tenant]) -> String {
     // The first one of a store owns global rules, and is nobody's.
     let own = tenants.iter().find(|tenant| tenants.len() > 2 && tenant.id == approval.tenant_id);
     let own = own.map(|tenant| format!("tenant {}, ", clean(&tenant.slug))).unwrap_or_default();
-    let arguments = serde_json::to_string(&approval.arguments).unwrap_or_default();
     let (style, state) = (style_of(approval.state), approval.state.word());
     let by = flaw.map_or_else(|| answered(approval), |flaw| format!(": {flaw}"));
     let session = clean(approval.session_id.as_str());
@@ -124,12 +162,31 @@ fn line(approval: &Approval, flaw: Option<ApprovalFlaw>, tenants: &[Tenant]) -> 
         "{BOLD}{}{BOLD:#}  {style}{state}{style:#}{by}\n  {} {}\n  {DIM}{}: {}; {own}agent {}, session {session}, asked {}{DIM:#}\n",
         clean(&approval.id),
         clean(&approval.tool),
-        clean(&clip(&arguments)),
+        listed_arguments(approval, io::stdout().is_terminal()),
         clean(approval.by.as_str()),
         whole(&approval.reason),
         clean(approval.agent_id.as_str()),
         moment(approval.asked_at),
     )
+}
+
+/// The arguments on a line. Only on a terminal they are cut, and then it says how much is left out.
+fn listed_arguments(approval: &Approval, on_terminal: bool) -> String {
+    let shown = spaced(&compact(&approval.arguments));
+    match shown.char_indices().nth(MAX_SHOWN) {
+        Some((end, _)) if on_terminal => {
+            let left_out = counted(shown[end..].chars().count(), "more character");
+            let whole = complete(&format!("`pintle approvals show {}`", clean(&approval.id)));
+            format!("{}… {left_out}: {whole}", &shown[..end])
+        }
+        Some(_) | None => shown,
+    }
+}
+
+/// Whether there is more to the call than a glance sees: it is long, or something in it is spelled out.
+fn wants_a_second_look(approval: &Approval) -> bool {
+    let arguments = compact(&approval.arguments);
+    arguments.chars().count() > MAX_READ_OVER || spaced(&arguments) != arguments
 }
 
 /// Who answered and what they noted; what came of it says only that it was once approved.
@@ -155,9 +212,6 @@ fn style_of(state: ApprovalState) -> Style {
 
 fn answer(global: &Global, args: &AnswerArgs, approve: bool) -> Result<u8, CliError> {
     operator::require()?;
-    if args.id.is_empty() {
-        return Err(CliError::usage("ID is empty").hint("`pintle approvals list` shows what waits"));
-    }
     if args.note.len() > MAX_NOTE_BYTES {
         return Err(CliError::usage(format!("--note is longer than {MAX_NOTE_BYTES} bytes")));
     }
@@ -165,6 +219,11 @@ fn answer(global: &Global, args: &AnswerArgs, approve: bool) -> Result<u8, CliEr
     let now = jiff::Timestamp::now();
     let approval = find(&*store, &args.id)?;
     terminal::say(&shown_whole(&approval))?;
+    let by_hand = io::stdin().is_terminal() && io::stdout().is_terminal();
+    if approve && by_hand && wants_a_second_look(&approval) && !operator::confirm("let exactly this call run?")? {
+        terminal::note("not approved; the call still waits");
+        return Ok(FAILED);
+    }
     let said = PersonAnswer { approve, by: person(), note: args.note.clone() };
     let answered = store.answer_shown(&approval, said, now).map_err(failed)?;
     let outcome = match approve {
@@ -188,6 +247,9 @@ fn answer(global: &Global, args: &AnswerArgs, approve: bool) -> Result<u8, CliEr
 
 /// The approval whose id is `id` or begins with it.
 fn find(store: &dyn Store, id: &str) -> Result<Approval, CliError> {
+    if id.is_empty() {
+        return Err(CliError::usage("ID is empty").hint("`pintle approvals list` shows what waits"));
+    }
     if let Some(exact) = store.approval(&TenantScope::All, id).map_err(failed)? {
         return Ok(exact);
     }
@@ -209,8 +271,7 @@ fn find(store: &dyn Store, id: &str) -> Result<Approval, CliError> {
 
 /// An approval as one of several that may be meant.
 fn candidate(approval: &Approval) -> String {
-    let arguments = serde_json::to_string(&approval.arguments).unwrap_or_default();
-    format!("{}  {}  {} {}", approval.id, approval.state.word(), approval.tool, clip(&arguments))
+    format!("{}  {}  {} {}", approval.id, approval.state.word(), approval.tool, clip(&compact(&approval.arguments)))
 }
 
 /// Everything that a person has to know before they answer.
@@ -236,7 +297,7 @@ pub(super) fn shown_whole(approval: &Approval) -> String {
     }
     let now = pretty(&approval.arguments);
     match &approval.changed_from {
-        None => now.lines().for_each(|line| text.push_str(&format!("    {}\n", clean(line)))),
+        None => now.lines().for_each(|line| text.push_str(&format!("    {}\n", spaced(line)))),
         Some(before) => {
             text.push_str(&format!("  {NOTE}changed since it was asked about before:{NOTE:#}\n"));
             let before = pretty(before);
@@ -246,11 +307,16 @@ pub(super) fn shown_whole(approval: &Approval) -> String {
                     ChangeTag::Delete => ('-', BAD),
                     ChangeTag::Insert => ('+', GOOD),
                 };
-                text.push_str(&format!("  {style}{mark} {}{style:#}\n", clean(change.value().trim_end_matches('\n'))));
+                text.push_str(&format!("  {style}{mark} {}{style:#}\n", spaced(change.value().trim_end_matches('\n'))));
             }
         }
     }
     text
+}
+
+/// The arguments as one line.
+fn compact(arguments: &Object) -> String {
+    serde_json::to_string(arguments).unwrap_or_default()
 }
 
 /// The arguments on lines of their own.

@@ -215,10 +215,12 @@ async fn examine(
     let chains = store.as_ref().ok().map(|store| records::audit(config, &**store));
     let nodes = store.as_ref().ok().map(|store| records::nodes(config, env, &**store)).unwrap_or_default();
     let identities = records::identities(config, env);
+    let shared = store.as_ref().ok().and_then(|store| surroundings::shared(config, &**store));
     let meters = store.as_ref().ok().map(|store| meters::meters(host, &**store)).unwrap_or_default();
     checks.push(surroundings::store(host, store, canaries).await);
     checks.extend(chains);
     checks.extend(identities);
+    checks.extend(shared);
     checks.extend(nodes);
     checks.extend(meters);
     checks.push(records::encryption(config, env));

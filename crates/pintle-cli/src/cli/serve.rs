@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::session::{self, GuardHealth, INTERRUPTED};
 use super::stops::Stops;
 use super::store::shown_store;
-use super::{Global, identity, terminal};
+use super::{Global, exposure, identity, terminal};
 use crate::clean::{clean, prose};
 use crate::error::CliError;
 use crate::guard::hook_door::HookDoor;
@@ -98,7 +98,7 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
     let changes = Changes::of(&host)?;
     session::all_servers(&host).await;
     let guards = session::ready(&host, args.strict).await?;
-    for why in host.unusables() {
+    for why in host.unusables().into_iter().chain(exposures(&host, args)?) {
         terminal::warn(&prose(&why));
     }
     let lines = head(&host, &guards)?;
@@ -274,6 +274,17 @@ fn hurried() -> CancellationToken {
 fn at(listening: &Listening) -> String {
     let (does, path) = if listening.is_metrics { ("numbers", "/metrics") } else { ("listening", "") };
     format!("{does} at {}{path}", listening.shown())
+}
+
+/// What agents' programs reach here although it is kept from them elsewhere.
+fn exposures(host: &Host, args: &ServeArgs) -> Result<Vec<String>, CliError> {
+    if args.is_demo {
+        return Ok(Vec::new());
+    }
+    let config = &host.loaded.config;
+    let tenants = host.store.tenants().map_err(|error| CliError::failed(error.to_string()))?;
+    let of_root = exposure::of_root(config, nix::unistd::geteuid().is_root());
+    Ok(of_root.into_iter().chain(exposure::of_workspaces(config, &tenants)).collect())
 }
 
 /// What is served, a line each.

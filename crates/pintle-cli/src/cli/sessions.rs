@@ -136,7 +136,7 @@ fn list(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
     } else if args.after.is_some() && rows.is_empty() {
         "there are no more sessions\n".to_owned()
     } else if shown().next().is_none() {
-        complete("there are no sessions; `pintle run --session KEY` begins one\n")
+        none(global, args)?
     } else {
         let mut table = Table::indented(0);
         shown().for_each(|row| line(&mut table, row));
@@ -147,6 +147,24 @@ fn list(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
         terminal::note(&format!("there are more: `{}`", again(&[("--after", Some(&last.session_id))])));
     }
     Ok(0)
+}
+
+/// What is said where there are none: who else has some, if anybody.
+fn none(global: &Global, args: &ListArgs) -> Result<String, CliError> {
+    let Opened { store, sessions, .. } = opened(global)?;
+    let listed = of_tenant(&*store, args.tenant.as_deref())?;
+    let mut others = Vec::new();
+    // The first is the owner of global rules, and nobody's tenant.
+    for tenant in store.tenants().map_err(failed)?.into_iter().skip(1).filter(|tenant| tenant.id != listed) {
+        let any = SessionQuery { after: None, children: false, limit: 1 };
+        if !sessions.session_page(&tenant.id, &any).map_err(failed)?.is_empty() {
+            others.push(format!("`pintle sessions list --tenant {}`", clean(&tenant.slug)));
+        }
+    }
+    Ok(complete(&match others.is_empty() {
+        true => "there are no sessions; `pintle run --session KEY` begins one\n".to_owned(),
+        false => format!("this tenant has no sessions; others have some: {}\n", others.join(", ")),
+    }))
 }
 
 /// The page that is wanted, and whether it goes to the end.

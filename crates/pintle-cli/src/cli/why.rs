@@ -23,6 +23,7 @@ use host::conversations::open_sessions;
 use host::host::{load, open_store};
 
 mod chosen;
+mod cut;
 mod detail;
 mod list;
 mod newest;
@@ -33,6 +34,7 @@ mod summary;
 mod words;
 
 use chosen::Chosen;
+use cut::CutOff;
 use questions::Questions;
 use stopped::Stopped;
 
@@ -106,15 +108,15 @@ pub(super) fn run(global: &Global, args: &WhyArgs) -> Result<u8, CliError> {
     let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
     let store = open_store(&loaded.config)?;
     let since = args.since.as_deref().map(|since| when("--since", since, Timestamp::now())).transpose()?;
+    let conversations = open_sessions(&loaded.config, &store)?;
     if args.list {
         let mut turns = store.turns(None, since, MAX_LISTED).map_err(|error| CliError::failed(error.to_string()))?;
         let questions = Questions::of(&*store)?;
         turns.iter_mut().for_each(|turn| turn.waiting = turn.waiting.min(questions.waiting(turn)));
-        let listed = list::listed(&*store, turns)?;
+        let listed = list::listed(&*store, &*conversations, turns)?;
         terminal::say(&if args.json { json_of(&listed)? } else { list::turns(&listed, out_columns()) })?;
         return Ok(0);
     }
-    let conversations = open_sessions(&loaded.config, &store)?;
     let questions = Questions::of(&*store)?;
     let (mut events, mut shown, left_out) = events(&*store, &*conversations, (args, &questions), since)?;
     if let Some(hook) = args.hook.as_deref().filter(|_| events.is_empty()) {
@@ -124,6 +126,7 @@ pub(super) fn run(global: &Global, args: &WhyArgs) -> Result<u8, CliError> {
     if shown == Shown::Summary && (global.verbose > 0 || args.tool.is_some()) {
         shown = Shown::Whole;
     }
+    let cut = if shown == Shown::Refusals { CutOff::default() } else { cut_off(&*conversations, &events)? };
     let everything = global.verbose > 1;
     // Events that are only told are many and say little.
     let explains = |event: &&StoredEvent| {
@@ -136,11 +139,11 @@ pub(super) fn run(global: &Global, args: &WhyArgs) -> Result<u8, CliError> {
         (true, _) => {
             // The end of a turn is there in any case, so that a turn that asked no hook can be told from another.
             let all = events.iter().filter(|event| explains(event) || event.event == TURN_END);
-            json_of(&all.map(detail::json).collect::<Vec<_>>())?
+            json_of(&all.map(|event| detail::json(event, &cut)).collect::<Vec<_>>())?
         }
-        (false, Shown::Summary) => summary::turns(&events, &questions, out_columns()) + &summary::more(),
+        (false, Shown::Summary) => summary::turns(&events, (&questions, &cut), out_columns()) + &summary::more(),
         (false, Shown::Refusals) => list::refusals(&events, &questions, (out_columns(), global.verbose > 0)),
-        (false, Shown::Whole) => folded(&detail::turns(&events, explains, everything), out_columns(), HANG),
+        (false, Shown::Whole) => folded(&detail::turns(&events, explains, (&cut, everything)), out_columns(), HANG),
     };
     let adopted = if args.json { String::new() } else { adopted(&loaded.config, &text) };
     terminal::say(&(text + &adopted))?;
@@ -168,7 +171,13 @@ pub(super) fn newest(global: &Global) -> Result<String, CliError> {
     let questions = Questions::of(&*store)?;
     let (mut events, ..) = events(&*store, &*conversations, (&WhyArgs::default(), &questions), None)?;
     observed::fill(&*store, &mut events)?;
-    Ok(summary::turns(&events, &questions, out_columns()))
+    let cut = cut_off(&*conversations, &events)?;
+    Ok(summary::turns(&events, (&questions, &cut), out_columns()))
+}
+
+/// What a kill cut off of the turns that `events` belong to.
+fn cut_off(conversations: &dyn SessionStore, events: &[StoredEvent]) -> Result<CutOff, CliError> {
+    CutOff::of(conversations, events.iter().map(|event| (&*event.turn_id, &*event.tenant_id, &*event.session_id)))
 }
 
 /// The events that are asked for, how they are shown, and what is said of others that were found.

@@ -80,6 +80,10 @@ fn tells(world: &World, answers: &std::path::Path) {
             insta::assert_snapshot!(name, world.said(args));
         }
         insta::assert_snapshot!("why-events", explained(world));
+        for args in [&["why", "killed"][..], &["why", "--list"]] {
+            let said = world.out(args);
+            assert!(said.contains("cut off"), "{said}");
+        }
         // What was spent is of one month, and so is the name of it.
         let budget = world.out(&["budget", "get"]);
         let budget =

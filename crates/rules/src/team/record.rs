@@ -56,6 +56,9 @@ impl MachineName {
     /// # Errors
     /// It names none.
     pub fn read(value: &Value) -> Result<Self, String> {
+        if value.as_object().is_none() {
+            return Err("expected an object with `id` and `name`".to_owned());
+        }
         let read: Self = from_value(value.clone()).map_err(|error| error.to_string())?;
         if !Uuid::parse_str(&read.id).is_ok_and(|id| id.to_string() == read.id) {
             return Err(format!("its id {:?} is not a UUID", read.id));
@@ -294,6 +297,17 @@ mod tests {
                 retry: 0,
                 metadata: json!({ "machine": "somebody else", "fault": "x" }).as_object().cloned().unwrap(),
             },
+        }
+    }
+
+    #[test]
+    fn what_names_no_machine_is_told_in_words_of_json() {
+        for (value, why) in [
+            (Value::Null, "expected an object with `id` and `name`"),
+            (json!("laptop"), "expected an object with `id` and `name`"),
+            (json!({ "id": "a", "name": "b" }), "its id \"a\" is not a UUID"),
+        ] {
+            assert_eq!(MachineName::read(&value), Err(why.to_owned()));
         }
     }
 

@@ -185,8 +185,13 @@ fn line(entry: &AuditEntry, tenant: Option<&str>, names: &BTreeMap<HookId, Strin
         }
         AuditKind::Change if IDENTITY_ACTIONS.contains(&text("action")) => {
             let place = [text("subject"), text("role"), text("prefix")].join(" ");
-            let state = if data["enabled"] == false { "disabled" } else { "" };
-            (place, text("action"), format!("by {}", text("actor")), state)
+            let by = format!("by {}", text("actor"));
+            let (by, why) = match (data["enabled"] == false, text("reason")) {
+                (false, reason) => (by, reason),
+                (true, "") => (by, "disabled"),
+                (true, reason) => (format!("{by}  disabled"), reason),
+            };
+            (place, text("action"), by, why)
         }
         AuditKind::Change if text("hook_id") == NO_HOOK => {
             ("budget".to_owned(), text("action"), format!("by {}", text("actor")), because(&data["diff"]))
@@ -258,6 +263,11 @@ mod tests {
         let shut =
             json!({"action": "member_changed", "subject": "ben", "role": "viewer", "enabled": false, "actor": "anna"});
         assert!(check(AuditKind::Change, shut).contains("member_changed  by anna  disabled"));
+        let shut =
+            json!({"action": "member_changed", "subject": "ben", "enabled": false, "actor": "anna", "reason": "left"});
+        assert!(check(AuditKind::Change, shut).contains("member_changed  by anna  disabled  left"));
+        let taken = json!({"action": "key_revoked", "subject": "ben", "prefix": "pintle_a", "actor": "anna", "reason": "stolen"});
+        assert!(check(AuditKind::Change, taken).contains("key_revoked  by anna  stolen"));
         let set = json!({"action": "updated", "hook_id": NO_HOOK, "actor": "anna", "diff": [{"path": "/reason", "value": "a quiet month"}]});
         assert!(check(AuditKind::Change, set).contains("budget  updated  by anna  a quiet month"));
         insta::assert_snapshot!(check(AuditKind::Change, member), @"2027-01-15 08:00:00 UTC  change    ben viewer  member_changed  by anna  #1");

@@ -15,11 +15,12 @@ use gateway::weak_token;
 use store::Store;
 use tokio::sync::oneshot;
 
+use super::super::exposure;
 use super::super::store::shown_store;
 use super::canary::{CANARY, identity};
 use super::{Check, State};
 use crate::text::counted;
-use host::config::{self, Diagnostic, Env, Loaded, McpReach, ProviderConfigKind};
+use host::config::{self, Config, Diagnostic, Env, Loaded, McpReach, ProviderConfigKind};
 use host::host::Host;
 use host::skill_sets::scan;
 
@@ -201,6 +202,12 @@ pub(super) fn files(host: &Host) -> Check {
         }
         Err(error) => Check::new("files", "", State::Note, format!("the limit of open files cannot be read: {error}")),
     }
+}
+
+/// That tenants share the folders in which agents work.
+pub(super) fn shared(config: &Config, store: &dyn Store) -> Option<Check> {
+    let tenants = store.tenants().ok()?;
+    exposure::of_workspaces(config, &tenants).map(|why| Check::new("tenants", "", State::Note, why))
 }
 
 /// What keeps commands of `exec` away from the host's own files.

@@ -8,6 +8,7 @@ use domain::store::{StoredEvent, StoredRecord};
 use domain::verdict::VerdictKind;
 use unicode_width::UnicodeWidthStr as _;
 
+use super::cut::CutOff;
 use super::words::{is_text, skipped};
 use crate::clean::{clean, prose};
 use crate::moment::moment_of;
@@ -31,10 +32,14 @@ pub(super) const CHANGE: Style = AnsiColor::Cyan.on_default();
 pub(super) const NOTE: Style = AnsiColor::Yellow.on_default();
 
 /// The turns that `events` belong to, one after another. Of those after the first only what there is to explain.
-pub(super) fn turns(events: &[StoredEvent], shown: impl Fn(&&StoredEvent) -> bool, everything: bool) -> String {
+pub(super) fn turns(
+    events: &[StoredEvent],
+    shown: impl Fn(&&StoredEvent) -> bool,
+    (cut, everything): (&CutOff, bool),
+) -> String {
     let mut text = String::new();
     for (number, turn) in events.chunk_by(|one, next| one.turn_id == next.turn_id).enumerate() {
-        let explained: String = turn.iter().filter(&shown).map(|event| plain(event, everything)).collect();
+        let explained: String = turn.iter().filter(&shown).map(|event| plain(event, (cut, everything))).collect();
         let told = turn.iter().any(|event| !event.hooks.is_empty());
         let said = match (explained.is_empty(), told) {
             (false, _) => explained,
@@ -78,14 +83,17 @@ pub(super) fn says_something(event: &StoredEvent) -> bool {
         || event.hooks.iter().any(|hook| !hook.ran && hook.reason.as_deref().is_some_and(|why| why != "out of scope"))
 }
 
-/// The published form: `{event, hooks:[{hook, family, ran, reason?, compared?, verdict?, …}]}`.
-pub(super) fn json(event: &StoredEvent) -> domain::json::Value {
+/// The published form: `{event, hooks:[{hook, family, ran, reason?, compared?, verdict?, …}], cut?}`.
+pub(super) fn json(event: &StoredEvent, cut: &CutOff) -> domain::json::Value {
     let mut head = domain::json::json!(event);
     let hooks = head.as_object_mut().and_then(|members| members.shift_remove("hooks"));
-    domain::json::json!({ "event": head, "hooks": hooks })
+    match cut.line_of(event) {
+        Some(cut) => domain::json::json!({ "event": head, "hooks": hooks, "cut": cut }),
+        None => domain::json::json!({ "event": head, "hooks": hooks }),
+    }
 }
 
-fn plain(event: &StoredEvent, everything: bool) -> String {
+fn plain(event: &StoredEvent, (cut, everything): (&CutOff, bool)) -> String {
     let tool = event.tool.as_ref().map(|tool| format!(" {}", clean(tool))).unwrap_or_default();
     let ruling = ruling(event).map(|ruling| format!("  {ruling}")).unwrap_or_default();
     let mut lines = vec![format!(
@@ -100,6 +108,7 @@ fn plain(event: &StoredEvent, everything: bool) -> String {
     if let Some(permit) = &event.permit {
         lines.push(format!("  {DIM}permit sha256 {permit}{DIM:#}"));
     }
+    lines.extend(cut.line_of(event).map(|cut| format!("  {BAD}{cut}{BAD:#}")));
     if event.hooks.is_empty() && !is_of_the_host(event) {
         let approves = event.checkpoint == CheckpointKind::ApproveTool.name();
         let nobody = match approves {

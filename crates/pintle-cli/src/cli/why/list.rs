@@ -1,9 +1,12 @@
 //! Lists: the turns that there were, and the events that stopped something.
 
-use domain::store::{RecordQuery, StoredEvent, StoredTurn, TenantScope};
+use std::collections::BTreeSet;
+
+use domain::store::{RecordQuery, SessionStore, StoredEvent, StoredTurn, TenantScope};
 use serde::Serialize;
 use store::Store;
 
+use super::cut::CutOff;
 use super::detail::{BAD, BOLD, DIM, NOTE, fault_text, is_failure};
 use super::find;
 use super::questions::Questions;
@@ -26,7 +29,7 @@ const HANG: usize = 4;
 /// end.
 const LAST_EVENTS: usize = 8;
 
-/// A turn, and how it failed.
+/// A turn, how it failed and how it was cut off.
 #[derive(Serialize)]
 pub(super) struct ListedTurn {
     #[serde(flatten)]
@@ -34,16 +37,26 @@ pub(super) struct ListedTurn {
     /// The error that it ended with.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    /// What there is to say where its process ended in the middle.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    cut: BTreeSet<String>,
 }
 
-/// Each of `turns` with the error that it ended with.
-pub(super) fn listed(store: &dyn Store, turns: Vec<StoredTurn>) -> Result<Vec<ListedTurn>, CliError> {
+/// Each of `turns` with the error that it ended with, and with what cut it off.
+pub(super) fn listed(
+    store: &dyn Store,
+    sessions: &dyn SessionStore,
+    turns: Vec<StoredTurn>,
+) -> Result<Vec<ListedTurn>, CliError> {
+    let places = turns.iter().map(|turn| (&*turn.turn_id, &*turn.tenant_id, &*turn.session_id));
+    let cut = CutOff::of(sessions, places)?;
     let one = |turn: StoredTurn| {
         let query =
             RecordQuery { turn: Some(turn.turn_id.clone()), limit: LAST_EVENTS, ..RecordQuery::of(TenantScope::All) };
         let last = find(store, &query)?;
         let error = last.into_iter().rev().find(is_failure).and_then(|event| event.text);
-        Ok(ListedTurn { turn, error })
+        let cut = cut.lines(&turn.turn_id);
+        Ok(ListedTurn { turn, error, cut })
     };
     turns.into_iter().map(one).collect()
 }
@@ -54,7 +67,7 @@ pub(super) fn turns(turns: &[ListedTurn], columns: usize) -> String {
         return complete("no turn is recorded; start one: `pintle run \"hello\"`\n");
     }
     let mut table = Table::indented(0);
-    for ListedTurn { turn, error } in turns {
+    for ListedTurn { turn, error, cut } in turns {
         let prompt = clean(turn.prompt.as_deref().unwrap_or("-"));
         let prompt = match prompt.char_indices().nth(MAX_PROMPT) {
             Some((end, _)) => {
@@ -66,20 +79,21 @@ pub(super) fn turns(turns: &[ListedTurn], columns: usize) -> String {
             moment_of(&turn.began),
             format!("{BOLD}{}{BOLD:#}", short_id(&turn.turn_id)),
             clean(&turn.agent_id),
-            format!("{prompt:<MAX_PROMPT$}  {}", came_to(turn, error.is_some())),
+            format!("{prompt:<MAX_PROMPT$}  {}", came_to(turn, (error.is_some(), !cut.is_empty()))),
         ]);
     }
     table.text(columns) + &format!("\n{DIM}{}{DIM:#}\n", complete("`pintle why ID` explains a turn"))
 }
 
-/// How many calls there were, what was stopped, and whether it failed.
-fn came_to(turn: &StoredTurn, failed: bool) -> String {
+/// How many calls there were, what was stopped, and whether it failed or was cut off.
+fn came_to(turn: &StoredTurn, (failed, cut): (bool, bool)) -> String {
     let number = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
     let stopped = [(turn.refused, BAD, "blocked"), (turn.waiting, NOTE, "waiting")];
     let stopped = stopped.iter().filter(|(count, ..)| *count > 0);
     let stopped: String = stopped.map(|(count, style, word)| format!(", {style}{count} {word}{style:#}")).collect();
     let failed = if failed { format!(", {BAD}ended with an error{BAD:#}") } else { String::new() };
-    format!("{}{stopped}{failed}", counted(number(turn.calls), "call"))
+    let cut = if cut { format!(", {BAD}cut off{BAD:#}") } else { String::new() };
+    format!("{}{stopped}{cut}{failed}", counted(number(turn.calls), "call"))
 }
 
 /// A line for each hook that failed at `event`, with the cause, which the reason leaves out: models read that.

@@ -9,6 +9,7 @@ use domain::nearest::nearest;
 use domain::store::{StoredEvent, StoredRecord};
 use domain::verdict::VerdictKind;
 
+use super::cut::CutOff;
 use super::detail::{
     BAD, BOLD, CHANGE, DIM, GOOD, NOBODY_ASKED, NOTE, fault_text, head, indented, is_failure, is_of_the_host,
     last_words,
@@ -31,16 +32,18 @@ const MAX_LINES: usize = 5;
 const MAX_REFUSALS: usize = 10;
 
 /// The turns that `events` belong to, one after another. Of those after the first only what there is to explain.
-pub(super) fn turns(events: &[StoredEvent], questions: &Questions, columns: usize) -> String {
+pub(super) fn turns(events: &[StoredEvent], (questions, cut): (&Questions, &CutOff), columns: usize) -> String {
     let mut text = String::new();
     for (number, turn) in events.chunk_by(|one, next| one.turn_id == next.turn_id).enumerate() {
         let summary = Summary::of(turn, questions);
-        if number > 0 && summary.is_quiet() {
+        let cut = turn.last().map(|event| cut.lines(&event.turn_id)).unwrap_or_default();
+        if number > 0 && summary.is_quiet() && cut.is_empty() {
             continue;
         }
         let gap = if text.is_empty() { "" } else { "\n" };
         text += gap;
         text += &turn.last().map(|event| head(event, false)).unwrap_or_default();
+        text.extend(cut.iter().map(|line| format!("{BAD}✗ {line}{BAD:#}\n")));
         text += &summary.shown();
     }
     folded(&text, columns, HANG)

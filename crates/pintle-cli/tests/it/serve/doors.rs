@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::http_client::{CHAT, says, send};
-use super::people::{People, post};
+use super::people::{People, operator, post};
 use super::server::{Server, TOKEN, WITH_TOKEN};
 use crate::run::{DONE, scripted};
 
@@ -281,4 +281,40 @@ fn what_an_agent_starts_is_not_taken_for_the_person_of_this_machine() {
         assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
         assert!(answer.contains("a program that an agent started needs a key of its own"), "{answer}");
     }
+}
+
+#[test]
+fn what_agents_reach_in_spite_of_the_gateway_is_said_at_the_start() {
+    let env = scripted(DONE, "tools = ['exec']\n[gateway]\nedition = 'standard'\n");
+    let root = "Pintle runs as root, so commands of `exec` (agents: main) can read in /proc";
+    let shared = "the tenants share the workspaces of the agents main: ";
+    let seen = env.pintle(&["serve", "--check"]);
+    assert_eq!(seen.err.contains(root), nix::unistd::geteuid().is_root(), "{seen}");
+    assert!(!seen.err.contains(shared), "{seen}");
+    operator(&env, &["tenants", "create", "acme"]);
+    let seen = env.pintle(&["serve", "--check"]);
+    assert!(seen.err.contains(shared), "{seen}");
+    let seen = env.pintle(&["doctor"]);
+    assert!(seen.out.contains(shared), "{seen}");
+}
+
+#[test]
+fn an_agent_that_guesses_shuts_nobody_else_out() {
+    let call = r#"{"tool_calls": [{"name": "exec", "arguments": {"command": "bash guess.sh"}}]}"#;
+    let env = scripted(&[call, DONE].join(","), &format!("tools = ['exec']\n{WITH_TOKEN}"));
+    let guesses = "for number in 1 2 3 4 5 6 7 8 9 10 11 12; do\nexec 3<>/dev/tcp/127.0.0.1/$(cat port)\n\
+                   printf 'GET /v1/models HTTP/1.1\\r\\nHost: localhost\\r\\nAuthorization: Bearer wrong\\r\\nConnection: close\\r\\n\\r\\n' >&3\n\
+                   cat <&3 >>said.txt\ndone\n";
+    env.write("here/guess.sh", guesses);
+    let server = Server::start(env);
+    server.env.write("here/port", server.address.rsplit(':').next().unwrap());
+    let bearer = format!("Authorization: Bearer {TOKEN}\n");
+    let go = json!({ "model": "main", "messages": [{ "role": "user", "content": "go" }] });
+    assert_eq!(post(&server, "/v1/chat/completions", &bearer, &go).0, 200);
+    let said = std::fs::read_to_string(server.env.path("here/said.txt")).unwrap();
+    let count = |status: u16| said.matches(&format!("HTTP/1.1 {status} ")).count();
+    assert_eq!((count(401), count(429)), (10, 2), "{said}");
+    let models = format!("GET /v1/models HTTP/1.1\nHost: localhost\nConnection: close\n{bearer}\n");
+    let answer = server.http(&models);
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
 }

@@ -138,3 +138,12 @@ fn who_asks_and_what_for_is_looked_at_first() {
     let models = server.http(&format!("GET /v1/models HTTP/1.1\nHost: localhost\nConnection: close\n{bearer}\n"));
     assert!(models.contains(r#""id":"main""#), "{models}");
 }
+
+#[test]
+fn a_model_of_no_provider_is_a_mistake_of_whoever_asks() {
+    let server = Server::start(scripted(DONE, ""));
+    let asked = json!({ "message": "hello", "modelOverride": "openai/x" });
+    let (code, why) = server.connected(json!({})).refused("chat.send", asked);
+    assert_eq!(code, "INVALID_REQUEST", "{why}");
+    assert!(why.starts_with("invalid request: modelOverride: there is no provider \"openai\""), "{why}");
+}

@@ -341,3 +341,14 @@ fn median(mut of: Vec<f64>) -> f64 {
     of.sort_by(f64::total_cmp);
     of[of.len() / 2]
 }
+
+#[test]
+fn an_empty_listing_of_sessions_names_the_tenants_that_have_some() {
+    let people = People::start(WITH_TOKEN);
+    let none = "there are no sessions; `pintle run --session KEY` begins one\n";
+    assert_eq!(people.server.env.pintle(&["sessions", "list"]).out, none);
+    let there = format!("{}X-Pintle-Session: trip\n", headers("a-operator", ACME));
+    content(&post(&people.server, CHAT, &there, &says("hello")));
+    let listed = people.server.env.pintle(&["sessions", "list"]).out;
+    assert_eq!(listed, "this tenant has no sessions; others have some: `pintle sessions list --tenant acme`\n");
+}
