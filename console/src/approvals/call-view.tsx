@@ -1,5 +1,6 @@
 import { Code } from "../ui/code.tsx";
 import { TextDiff } from "../ui/diff.tsx";
+import { ExactText, HiddenNote } from "../ui/exact.tsx";
 import type { JsonObject } from "../wire/types.ts";
 import { useWords } from "../words/use-words.ts";
 import { type CallPart, partsOf } from "./parts.ts";
@@ -23,14 +24,14 @@ function PartView({ part, tool }: { part: CallPart; tool: string }) {
     case "change":
       return (
         <div>
-          <code className="mb-1 block font-semibold">{part.path}</code>
+          <Path path={part.path} />
           <TextDiff before={part.before} after={part.after} titles={[words.fileWas, words.fileIs]} label={words.change(part.path)} />
         </div>
       );
     case "file":
       return (
         <div>
-          <code className="mb-1 block font-semibold">{part.path}</code>
+          <Path path={part.path} />
           <Code text={part.text} language="plain" label={words.wholeFile(part.path)} className="bg-allow-bg" />
         </div>
       );
@@ -38,3 +39,12 @@ function PartView({ part, tool }: { part: CallPart; tool: string }) {
       return <Code text={part.text} language="json" label={words.input(tool)} />;
   }
 }
+
+const Path = ({ path }: { path: string }) => (
+  <>
+    <HiddenNote texts={[path]} />
+    <code className="mb-1 block font-semibold">
+      <ExactText text={path} />
+    </code>
+  </>
+);

@@ -2,6 +2,7 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 
 import { ChooseTenants } from "../ui/choose.tsx";
 import { EVERY_TENANT, useEverywhere } from "../ui/every-tenant.ts";
+import { ExactText } from "../ui/exact.tsx";
 import { Check } from "../ui/field.tsx";
 import { useHeld } from "../ui/held.ts";
 import { useListKeys } from "../ui/list-keys.ts";
@@ -91,7 +92,9 @@ function Row({ approval, tenant }: { approval: Approval; tenant: string | undefi
         <StateWord approval={approval} />
         <span className="min-w-0">
           <code className="font-semibold">{approval.tool}</code>{" "}
-          <code className="line-clamp-2 whitespace-pre-wrap">{typeof command === "string" ? command : JSON.stringify(approval.arguments)}</code>
+          <code className="line-clamp-2 whitespace-pre-wrap">
+            <ExactText text={typeof command === "string" ? command : JSON.stringify(approval.arguments)} />
+          </code>
           <span className="block text-muted">
             <span className="font-medium text-text">{approval.by}</span>
             {approval.reason !== "" && ": "}

@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 
+import { ExactText } from "../ui/exact.tsx";
 import { Sign } from "../ui/sign.tsx";
 import type { ShellFacts as Facts } from "../wire/types.ts";
 import { useWords } from "../words/use-words.ts";
@@ -7,7 +8,7 @@ import { useWords } from "../words/use-words.ts";
 /** What is known of a command before it runs: its programs, what it touches, and what nobody can know. */
 export function ShellFacts({ facts }: { facts: Facts }) {
   const words = useWords().approvals.shell;
-  const { commands } = facts;
+  const commands = facts.commands.map(({ argv, name, cwd }) => ({ text: argv.length === 0 ? name : argv.join(" "), cwd })).filter(({ text }) => text.trim() !== "");
   const lists: readonly (readonly [string, readonly string[]])[] = [
     [words.deletes, facts.deletes],
     [words.writes, facts.writes],
@@ -24,20 +25,22 @@ export function ShellFacts({ facts }: { facts: Facts }) {
       </p>
       {facts.unknown_why !== "" && <p className="mb-1 text-muted">{facts.unknown_why}</p>}
       <dl className="grid grid-cols-[112px_minmax(0,1fr)] gap-x-3 gap-y-0.5">
-        <Fact name={words.runs}>
-          {commands.map(({ argv, name, cwd }, at) => (
-            <code key={at} className="block" title={cwd === "" ? words.anywhere : words.in(cwd)}>
-              {argv.length === 0 ? name : argv.join(" ")}
-            </code>
-          ))}
-        </Fact>
+        {commands.length > 0 && (
+          <Fact name={words.runs}>
+            {commands.map(({ text, cwd }, at) => (
+              <code key={at} className="block" title={cwd === "" ? words.anywhere : words.in(cwd)}>
+                <ExactText text={text} />
+              </code>
+            ))}
+          </Fact>
+        )}
         {lists
           .filter(([, paths]) => paths.length > 0)
           .map(([name, paths]) => (
             <Fact key={name} name={name}>
               {paths.map((path) => (
                 <code key={path} className="block">
-                  {path}
+                  <ExactText text={path} />
                 </code>
               ))}
             </Fact>

@@ -8,6 +8,7 @@ import { useTurn } from "../turns/queries.ts";
 import { noteOfPerson, signWord } from "../turns/said.ts";
 import { Button } from "../ui/button.tsx";
 import { clsx } from "../ui/clsx.ts";
+import { ExactBox, ExactText } from "../ui/exact.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { SaidText } from "../ui/said-text.tsx";
 import { Sign } from "../ui/sign.tsx";
@@ -169,15 +170,15 @@ function Call({ item, turn, sessionKey }: { item: Of<"call"> } & Place) {
         <summary className="flex items-center gap-2">
           <Sign kind={kind} word={word} />
           <code className="font-semibold">{item.name}</code>
-          <code className="truncate text-muted">{typeof head === "string" ? head : ""}</code>
+          <code className="truncate text-muted">
+            <ExactText text={typeof head === "string" ? head : ""} />
+          </code>
           {item.agent !== undefined && <span className="ml-auto text-small text-muted">{item.agent}</span>}
         </summary>
         <div className="mt-2 flex flex-col gap-2">
           {item.input !== undefined && <CallView tool={item.name} input={item.input} />}
           {item.result !== undefined && (
-            <pre tabIndex={0} role="region" aria-label={words.result} className="max-h-80 overflow-auto rounded bg-raised p-2 whitespace-pre-wrap">
-              {item.result}
-            </pre>
+            <ExactBox text={item.result} label={words.result} className="max-h-80 bg-raised p-2" />
           )}
         </div>
       </details>

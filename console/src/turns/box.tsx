@@ -1,5 +1,7 @@
 import { type ReactNode, useId } from "react";
 
+import { ExactBox } from "../ui/exact.tsx";
+
 export type Fact = readonly [string, ReactNode];
 
 /** Names and values; those that are not known are left out. */
@@ -30,9 +32,7 @@ export function Box({ title, value }: { title: string; value: unknown }) {
       <p id={id} className="mb-1 font-medium">
         {title}
       </p>
-      <pre tabIndex={0} role="region" aria-labelledby={id} className="max-h-64 overflow-auto rounded border border-line bg-raised p-2 whitespace-pre-wrap">
-        {text}
-      </pre>
+      <ExactBox text={text} labelledBy={id} />
     </div>
   );
 }

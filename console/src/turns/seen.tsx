@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 
 import { TextDiff } from "../ui/diff.tsx";
+import { ExactBox } from "../ui/exact.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { RequestError } from "../wire/client.ts";
 import type { SeenCall, SeenMessage } from "../wire/types.ts";
@@ -87,9 +88,7 @@ function Message({ message }: { message: SeenMessage }) {
         {changed === true && from !== "hook" && <span className="text-ask">{words.changedOne}</span>}
         {isNew && <span className="ml-auto text-accent">{words.isNew}</span>}
       </p>
-      <pre tabIndex={0} role="region" aria-label={head} className="max-h-64 overflow-auto p-2 whitespace-pre-wrap">
-        {linesOf(message)}
-      </pre>
+      <ExactBox text={linesOf(message)} label={head} className="max-h-64 p-2" />
       {bytes !== undefined && <p className="px-2 pb-1 text-small text-muted">{words.cut(bytes)}</p>}
     </li>
   );

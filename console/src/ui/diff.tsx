@@ -1,4 +1,5 @@
 import { clsx } from "./clsx.ts";
+import { ExactText, HiddenNote } from "./exact.tsx";
 import { diff, type DiffLine, lines } from "./json-diff.ts";
 
 interface Titles {
@@ -14,28 +15,31 @@ export const TextDiff = ({ before, after, ...rest }: { before: string; after: st
 
 function SideBySide({ lines: all, titles, label }: { lines: readonly DiffLine[] } & Titles) {
   return (
-    <table aria-label={label} className="w-full table-fixed border-collapse overflow-hidden rounded border border-line font-mono">
-      <thead>
-        <tr>
-          {titles.map((title) => (
-            <th key={title} scope="col" className="border border-line bg-raised px-2 text-left font-sans text-small font-medium text-muted">
-              {title}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {all.map((line, at) => {
-          const same = line.before === line.after;
-          return (
-            <tr key={at}>
-              <Side text={line.before} sign={same ? "" : "−"} className={same ? "" : "bg-block-bg"} />
-              <Side text={line.after} sign={same ? "" : "+"} className={same ? "" : "bg-allow-bg"} />
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
+    <>
+      <HiddenNote texts={all.flatMap(({ before, after }) => [before ?? "", before === after ? "" : (after ?? "")])} />
+      <table aria-label={label} className="w-full table-fixed border-collapse overflow-hidden rounded border border-line font-mono">
+        <thead>
+          <tr>
+            {titles.map((title) => (
+              <th key={title} scope="col" className="border border-line bg-raised px-2 text-left font-sans text-small font-medium text-muted">
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {all.map((line, at) => {
+            const same = line.before === line.after;
+            return (
+              <tr key={at}>
+                <Side text={line.before} sign={same ? "" : "−"} className={same ? "" : "bg-block-bg"} />
+                <Side text={line.after} sign={same ? "" : "+"} className={same ? "" : "bg-allow-bg"} />
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </>
   );
 }
 
@@ -43,7 +47,7 @@ function Side({ text, sign, className }: { text: string | undefined; sign: strin
   return (
     <td className={clsx("border-x border-line px-2 align-top whitespace-pre-wrap", text !== undefined && className)}>
       {text !== undefined && sign !== "" && <span aria-hidden="true">{sign} </span>}
-      {text}
+      {text !== undefined && <ExactText text={text} />}
     </td>
   );
 }

@@ -3,6 +3,7 @@ import { useId, useState } from "react";
 import type { OutputHead } from "../wire/types.ts";
 import { useWords } from "../words/use-words.ts";
 import { Button } from "./button.tsx";
+import { ExactBox } from "./exact.tsx";
 import { firstLines } from "./first-lines.ts";
 
 /** The beginning of what a command wrote on one stream; long ones are folded. */
@@ -22,9 +23,7 @@ export function Output({ name, head }: { name: string; head: OutputHead | null |
         </span>
         {head.cut && <span className="text-muted"> {words.cut}</span>}
       </p>
-      <pre tabIndex={0} role="region" aria-labelledby={id} className="max-h-64 overflow-auto rounded border border-line bg-raised p-2 font-mono whitespace-pre-wrap">
-        {isOpen ? all : first}
-      </pre>
+      <ExactBox text={isOpen ? all : first} labelledBy={id} />
       {more > 0 && (
         <Button look="quiet" aria-expanded={isOpen} onClick={() => setIsOpen(!isOpen)}>
           {isOpen ? words.less : words.more(more)}

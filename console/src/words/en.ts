@@ -1,5 +1,6 @@
 import { count } from "./count.ts";
 import { approvals } from "./approvals-en.ts";
+import { exact } from "./exact-en.ts";
 import { overview } from "./overview-en.ts";
 import { turns } from "./turns-en.ts";
 /** Every text of the pages, in English. */
@@ -9,6 +10,7 @@ import { settingsEn } from "./settings.en.ts";
 
 
 export const en = {
+  exact,
   settings: settingsEn,
   rules: rulesEn,
   health: healthEn,

@@ -1,4 +1,5 @@
 import { approvals } from "./approvals-zh.ts";
+import { exact } from "./exact-zh.ts";
 import { overview } from "./overview-zh.ts";
 import { turns } from "./turns-zh.ts";
 import { healthZh } from "./health.zh.ts";
@@ -8,6 +9,7 @@ import type { Words } from "./use-words.ts";
 
 /** Every text of the pages, in Simplified Chinese. */
 export const zh: Words = {
+  exact,
   settings: settingsZh,
   rules: rulesZh,
   health: healthZh,
