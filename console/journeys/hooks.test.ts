@@ -74,8 +74,12 @@ test("an HTTP rule is made, blocks a tool in the chat, says why, is switched off
   await expect.poll(() => dialog.innerText()).toContain("Calls that match ^list_dir$ are no longer held back by it");
   // A gate is switched off for a reason, which stands beside it.
   await expect.poll(() => dialog.getByRole("button", { name: "Switch off" }).isDisabled()).toBe(true);
+  expect(await dialog.innerText()).toContain("Required, at most 32 characters.");
+  await dialog.getByLabel("Reason").fill("it blocks too much, and nobody knows why");
+  await dialog.getByText("At most 32 characters: this has 40.").waitFor();
+  await expect.poll(() => dialog.getByRole("button", { name: "Switch off" }).isDisabled()).toBe(true);
   await dialog.getByLabel("Reason").fill("it blocks too much");
-  await dialog.getByRole("button", { name: "Switch off" }).click();
+  await dialog.getByLabel("Reason").press("Enter");
   await page.getByText("Off because: it blocks too much").waitFor();
   await page.getByRole("button", { name: "Switch on" }).waitFor();
 

@@ -74,7 +74,10 @@ export function Confirm({
   const [error, setError] = useState<unknown>();
   const [busy, setBusy] = useState(false);
   const [reason, setReason] = useState("");
-  const lacks = reasonHint !== undefined && reason.trim() === "";
+  // As the server counts them.
+  const length = [...reason.trim()].length;
+  const lacks = reasonHint !== undefined && (length === 0 || length > reasonMost);
+  const can = !busy && ready && !lacks;
   const go = async (): Promise<void> => {
     setBusy(true);
     try {
@@ -90,19 +93,30 @@ export function Confirm({
   };
   return (
     <Dialog open={open} onClose={onClose} title={title} about={about}>
-      {children}
-      {reasonHint !== undefined && (
-        <Field label={words.hooks.reason} hint={reasonHint}>
-          {(about) => <Input {...about} required maxLength={reasonMost} value={reason} onChange={(event) => setReason(event.target.value)} />}
-        </Field>
-      )}
-      {error !== undefined && <Problem error={error} />}
-      <div className="mt-2 flex justify-end gap-2">
-        <Button onClick={onClose}>{words.cancel}</Button>
-        <Button look="danger" disabled={busy || !ready || lacks} onClick={() => void go()}>
-          {action}
-        </Button>
-      </div>
+      <form
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (can) {
+            void go();
+          }
+        }}
+      >
+        {children}
+        {reasonHint !== undefined && (
+          // What is too long is told, and nothing of it is cut off.
+          <Field label={words.hooks.reason} hint={`${reasonHint} ${words.hooks.reasonBounds(reasonMost)}`} error={length > reasonMost ? words.hooks.reasonLong(reasonMost, length) : undefined}>
+            {(about) => <Input {...about} required value={reason} onChange={(event) => setReason(event.target.value)} />}
+          </Field>
+        )}
+        {error !== undefined && <Problem error={error} />}
+        <div className="mt-2 flex justify-end gap-2">
+          <Button onClick={onClose}>{words.cancel}</Button>
+          <Button look="danger" type="submit" disabled={!can}>
+            {action}
+          </Button>
+        </div>
+      </form>
     </Dialog>
   );
 }

@@ -267,6 +267,8 @@ export const en = {
     needed: "This field is required.",
     oneAgent: "Choose at least one agent.",
     tooLong: (n: number) => `At most ${n} bytes.`,
+    reasonBounds: (most: number) => `Required, at most ${most} characters.`,
+    reasonLong: (most: number, now: number) => `At most ${most} characters: this has ${now}.`,
     atMost: (n: number) => `At most ${n} characters.`,
     between: (low: number, high: number) => `A whole number from ${low} to ${high}.`,
     replace: "Replace",

@@ -228,6 +228,8 @@ export const zh: Words = {
     needed: "此项必填。",
     oneAgent: "请至少选择一个智能体。",
     tooLong: (n) => `最多 ${n} 字节。`,
+    reasonBounds: (most) => `必填，最多 ${most} 个字符。`,
+    reasonLong: (most, now) => `最多 ${most} 个字符，现有 ${now} 个。`,
     atMost: (n) => `最多 ${n} 个字符。`,
     between: (low, high) => `请输入 ${low} 到 ${high} 之间的整数。`,
     replace: "更换",
