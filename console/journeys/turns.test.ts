@@ -123,6 +123,16 @@ test("a refused call is understood and let through once in four clicks", async (
   await page.locator("main [data-row]").first().click();
   await page.getByRole("button", { name: "Let it through once…" }).click();
   await page.getByRole("button", { name: "Ask, and try again" }).click();
+  // The message and what was refused before stand there, and the call that waits stands once; also for whoever comes later.
+  for (const comes of ["now", "later"]) {
+    if (comes === "later") {
+      await page.reload();
+    }
+    await page.getByRole("button", { name: "Approve once" }).waitFor();
+    await page.locator("[data-kind=asked]").getByText("A person will be asked").waitFor();
+    await expect.poll(() => page.locator("[data-kind=call]").allInnerTexts()).toEqual([expect.stringContaining(WHY)]);
+    await page.getByRole("status").getByText("A call waits for a person.").waitFor();
+  }
   await page.getByRole("button", { name: "Approve once" }).click();
   await page.getByText("All done.").nth(1).waitFor();
   await page.getByRole("button", { name: "Send" }).waitFor();

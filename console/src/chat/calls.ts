@@ -84,3 +84,13 @@ export function withAnswers(items: readonly Item[], approvals: readonly Approval
     return found === undefined ? item : { ...item, answered: found };
   });
 }
+
+/** The items without the calls that wait for a person: their approvals stand for them. */
+export function withoutWaiting(items: readonly Item[], approvals: readonly Approval[]): readonly Item[] {
+  const runs = runsOf(items);
+  const waits = (item: CallItem, run: string | undefined): boolean =>
+    item.result === undefined &&
+    item.blocked === undefined &&
+    approvals.some((one) => one.state === "waiting" && one.tool_call_id === item.id && (run === undefined || one.turn_id === run));
+  return items.filter((item, at) => item.kind !== "call" || item.below !== undefined || !waits(item, runs[at]));
+}

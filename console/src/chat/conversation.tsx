@@ -8,6 +8,7 @@ import { clsx } from "../ui/clsx.ts";
 import { useApprovals, useSessions } from "../wire/queries.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
+import { withoutWaiting } from "./calls.ts";
 import { useFile } from "./files.tsx";
 import { ItemView } from "./items.tsx";
 import { sizeOf, TAKEN } from "./media.ts";
@@ -27,7 +28,7 @@ export function ConversationView({ sessionKey }: { sessionKey: string }) {
   const mayTalk = useMay("operator") && !isOthers(sessionKey, me.user_id);
   const conversation = useConversation(sessionKey);
   const { transcript, unreadable } = conversation;
-  const items = useKnown(sessionKey, transcript.items, !transcript.running);
+  const known = useKnown(sessionKey, transcript.items);
   const place = useRef<HTMLDivElement>(null);
   const stays = useRef(true);
   useEffect(() => {
@@ -46,9 +47,13 @@ export function ConversationView({ sessionKey }: { sessionKey: string }) {
     observer.observe(at);
     return () => observer.disconnect();
   }, []);
+  const approvals = (useApprovals(false).data ?? []).filter((one) => one.sessionKey !== undefined && shownKey(one.sessionKey, me.user_id) === sessionKey);
+  const items = withoutWaiting(known, approvals);
   // What began to wait before somebody looked here.
-  const known = new Set(transcript.items.map((item) => (item.kind === "approval" ? item.id : "")));
-  const waiting = (useApprovals(false).data ?? []).filter((one) => one.sessionKey !== undefined && shownKey(one.sessionKey, me.user_id) === sessionKey && !known.has(one.id));
+  const heard = new Set(transcript.items.map((item) => (item.kind === "approval" ? item.id : "")));
+  const waiting = approvals.filter(({ id }) => !heard.has(id));
+  const waits = waiting.length > 0 || transcript.items.some((item) => item.kind === "approval" && item.state === "waiting");
+  const activity = waits ? "approval" : transcript.activity;
   const named = parts(sessionKey);
   const label = useSessions().data?.find(({ key }) => key === sessionKey)?.label;
   return (
@@ -87,7 +92,7 @@ export function ConversationView({ sessionKey }: { sessionKey: string }) {
             <ItemView key={id} item={{ kind: "approval", id, tool, state: "waiting" }} sessionKey={sessionKey} turn={undefined} edit={undefined} />
           ))}
           <p role="status" className="min-h-5 text-small text-muted">
-            {transcript.running && (words.activities[transcript.activity as keyof typeof words.activities] ?? words.activities.thinking)}
+            {transcript.running && (words.activities[activity as keyof typeof words.activities] ?? words.activities.thinking)}
           </p>
         </div>
       </div>

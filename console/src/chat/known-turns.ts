@@ -1,12 +1,15 @@
-/** What records know of a conversation that was read from its history: why calls were stopped. Pure. */
+/** What records know of a conversation that was read from its history: what came of its calls, and why some were stopped. Pure. */
 
 import { deciding, signOf } from "../turns/view.ts";
 import type { TurnDetail } from "../wire/types.ts";
-import { callKey, withCalls } from "./calls.ts";
-import type { Blocked, Item } from "./transcript.ts";
+import { type CallItem, callKey, withCalls } from "./calls.ts";
+import type { Item } from "./transcript.ts";
 
-/** Why calls of a turn were stopped, by the call. */
-export function blocksOf({ turn, spans }: TurnDetail): ReadonlyMap<string, Blocked> {
+/** What came of a call: a hook stopped it, or it ran, well or not. */
+export type Outcome = Pick<CallItem, "blocked" | "isError">;
+
+/** What came of the calls of a turn, by the call. */
+export function outcomesOf({ turn, spans }: TurnDetail): ReadonlyMap<string, Outcome> {
   const rounds = new Map<string, number[]>();
   for (const { toolCallId, round } of spans) {
     const known = rounds.get(toolCallId ?? "") ?? [];
@@ -14,16 +17,19 @@ export function blocksOf({ turn, spans }: TurnDetail): ReadonlyMap<string, Block
   }
   // The name of a call comes once in a round.
   const later = (id: string, round: number): number => (rounds.get(id) ?? []).filter((other) => other > round).length;
+  const ran = spans.filter(({ kind, toolCallId, result }) => kind === "call" && toolCallId !== undefined && result !== undefined);
   const stopped = spans.filter(({ toolCallId, ruling }) => toolCallId !== undefined && signOf(ruling) === "block");
-  return new Map(
-    stopped.map((span) => {
+  const keyOf = (id: string, round: number): string => callKey(turn.turnId, id, later(id, round));
+  return new Map<string, Outcome>([
+    ...ran.map(({ toolCallId: id = "", round, isError }): [string, Outcome] => [keyOf(id, round), { isError: isError === true }]),
+    ...stopped.map((span): [string, Outcome] => {
       const hook = deciding(span);
       const id = span.toolCallId ?? "";
-      return [callKey(turn.turnId, id, later(id, span.round)), { hookId: hook?.execution?.hookId ?? null, name: hook?.name ?? "", event: span.name, reason: hook?.reason ?? span.text ?? "" }];
+      return [keyOf(id, span.round), { blocked: { hookId: hook?.execution?.hookId ?? null, name: hook?.name ?? "", event: span.name, reason: hook?.reason ?? span.text ?? "" } }];
     }),
-  );
+  ]);
 }
 
-/** The items with why calls were stopped, where they do not know it. */
-export const withKnownBlocks = (items: readonly Item[], blocks: ReadonlyMap<string, Blocked>): readonly Item[] =>
-  withCalls(items, blocks, (call, blocked) => (call.blocked === undefined ? { ...call, blocked } : call));
+/** The items with what came of their calls, where they do not know it. */
+export const withKnownOutcomes = (items: readonly Item[], outcomes: ReadonlyMap<string, Outcome>): readonly Item[] =>
+  withCalls(items, outcomes, (call, outcome) => (call.blocked === undefined && call.isError === undefined ? { ...call, ...outcome } : call));

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import type { HookFrame, RunEvent, RunEvents, RunHead } from "../wire/types.ts";
 import { escaped, isOthers, keptKey, shownKey } from "./session-key.ts";
-import { EMPTY, endings, fromHistory, heard, type Item, noted, upTo, withMedia } from "./transcript.ts";
+import { EMPTY, endings, fromHistory, heard, type Item, noted, tells, unkept, upTo, withMedia } from "./transcript.ts";
 
 const HEAD: RunHead = { agentId: "main", runId: "r", sessionKey: "k", userId: "anna", channel: "ws", chatId: "c" };
 const USAGE = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
@@ -110,6 +110,25 @@ test("names of conversations go both ways", () => {
   expect(keptKey("agent:main:ws:direct:c:1", "anna")).toBe("agent:main:ws:anna:c:1");
   expect(shownKey("agent:main:ws:anna:c:1", "anna")).toBe("agent:main:ws:direct:c:1");
   expect([isOthers("agent:main:ws:ben:c", "anna"), isOthers("agent:main:ws:direct:c", "anna")]).toEqual([true, false]);
+});
+
+test("a turn that goes on and is not kept yet stays below what is kept", () => {
+  const live = [started("a", "one"), refused("a", "first"), event("run.completed", { content: "", usage: USAGE }, { runId: "a" }), started("b", "two"), event("approval.waiting", { approvalId: "p", tool: "exec" }, { runId: "b" })].reduce(heard, EMPTY);
+  const kept = fromHistory(SAID("one"), live);
+  expect(unkept(live, kept.items)).toEqual([
+    { kind: "asked", text: "two", runId: "b" },
+    { kind: "approval", id: "p", tool: "exec", state: "waiting" },
+  ]);
+  // Once its message is kept, only what waits is not told.
+  expect(unkept(live, fromHistory(SAID("one", "two"), live).items)).toEqual([{ kind: "approval", id: "p", tool: "exec", state: "waiting" }]);
+  expect(unkept({ ...live, running: false }, kept.items)).toEqual([]);
+  expect([tells(live.items, "b"), tells(live.items, "c")]).toEqual([true, false]);
+});
+
+test("a call that was read from the history and runs then is the same call", () => {
+  const kept = fromHistory([{ role: "user", content: "hi", turn_id: "r" }, { role: "assistant", content: "", tool_calls: [{ id: "1", type: "function", function: { name: "exec", arguments: "{}" } }] }]);
+  const ran = heard(kept, event("tool.call", { id: "1", name: "exec", arguments: {} }));
+  expect(ran.items.filter(({ kind }) => kind === "call")).toEqual([{ kind: "call", id: "1", name: "exec", input: {} }]);
 });
 
 test("files that the agent made stay at the end of their turn, and with an edited message all behind it goes", () => {

@@ -159,6 +159,18 @@ export function endings(items: readonly Item[]): Item[] {
   return items.slice(last + 1).filter((item) => item.kind === "failed" || item.kind === "stopped" || item.kind === "blocked");
 }
 
+/** What stays of the conversation as it was heard, below what is kept of it: a turn that goes on and is not kept yet, what ended
+ * the last one, and what still waits for a person. */
+export function unkept({ items, running, runId }: Transcript, kept: readonly Item[]): Item[] {
+  const isUntold = running && runId !== undefined && !tells(kept, runId);
+  const at = isUntold ? items.findIndex((item) => item.kind === "asked" && item.runId === runId) : -1;
+  const waits = running ? items.filter((item) => item.kind === "approval" && item.state === "waiting") : [];
+  return at >= 0 ? items.slice(at) : [...endings(items), ...waits];
+}
+
+/** Whether the message of a turn is there. */
+export const tells = (items: readonly Item[], runId: string): boolean => items.some((item) => item.kind === "asked" && item.runId === runId);
+
 const closed = (items: readonly Item[]): Item[] => items.map((item) => (item.kind === "answer" && item.open ? { ...item, open: false } : item));
 
 /** A piece of an answer, or of what was thought. */
@@ -184,7 +196,8 @@ function whole(items: readonly Item[], content: string): Item[] {
 
 /** The call of a run that is still open for `change`, changed; or a new one: ids of calls come again. */
 function atCall(items: readonly Item[], { id, runId, below }: Heard, change: Partial<CallItem>, isOpen: (call: CallItem) => boolean): Item[] {
-  const at = items.findLastIndex((item) => item.kind === "call" && item.id === id && item.runId === runId && item.below === below);
+  // One that was read from the history knows its turn by its message.
+  const at = items.findLastIndex((item, place) => item.kind === "call" && item.id === id && turnOf(items, place) === runId && item.below === below);
   const call = items[at];
   if (call?.kind === "call" && isOpen(call)) {
     return items.map((item, index) => (index === at ? { ...call, ...change } : item));

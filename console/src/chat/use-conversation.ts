@@ -6,12 +6,12 @@ import type { HookFrame, RunEvent, ShownMessage } from "../wire/types.ts";
 import { useEvent, useWire } from "../wire/use-wire.ts";
 import { wentOn } from "./edited.ts";
 import { draftPlace, dropDraft, keepDraft, keptDraft } from "./kept-draft.ts";
-import { EMPTY, endings, fromHistory, heard, noted, steered, type Transcript, upTo, withMedia } from "./transcript.ts";
+import { EMPTY, fromHistory, heard, noted, steered, tells, type Transcript, unkept, upTo, withMedia } from "./transcript.ts";
 import { type AttachedFiles, useFiles } from "./use-files.ts";
 
 type Change =
   | { readonly kind: "kept"; readonly messages: readonly ShownMessage[] }
-  | { readonly kind: "status"; readonly running: boolean; readonly runId: string | null }
+  | { readonly kind: "status"; readonly running: boolean; readonly runId: string | null; readonly activity: string | null }
   | { readonly kind: "event"; readonly event: RunEvent }
   | { readonly kind: "edited"; readonly place: number }
   | { readonly kind: "files"; readonly media: readonly string[] }
@@ -22,10 +22,10 @@ function changed(before: Transcript, change: Change): Transcript {
   switch (change.kind) {
     case "kept": {
       const after = fromHistory(change.messages, before);
-      return { ...after, items: [...after.items, ...endings(before.items)] };
+      return { ...after, items: [...after.items, ...unkept(before, after.items)] };
     }
     case "status":
-      return { ...before, running: change.running, runId: change.runId ?? before.runId };
+      return { ...before, running: change.running, runId: change.runId ?? before.runId, activity: change.activity ?? before.activity };
     case "event":
       return heard(before, change.event);
     case "edited":
@@ -38,6 +38,9 @@ function changed(before: Transcript, change: Change): Transcript {
       return steered(before, change.text);
   }
 }
+
+/** What comes of a message that is kept by then. */
+const AFTER_MESSAGE = ["tool.call", "approval.waiting"];
 
 const ENDS = ["run.completed", "run.failed", "run.cancelled"];
 
@@ -90,7 +93,7 @@ export function useConversation(key: string): Conversation {
       } catch (failed) {
         // It begins with its first message.
         if (failed instanceof RequestError && failed.code === "NOT_FOUND") {
-          return { messages: [], status: { isRunning: false, runId: null } };
+          return { messages: [], status: { isRunning: false, runId: null, activity: null } };
         }
         throw failed;
       }
@@ -105,7 +108,7 @@ export function useConversation(key: string): Conversation {
   useEffect(() => {
     if (data !== undefined) {
       change({ kind: "kept", messages: data.messages });
-      change({ kind: "status", running: data.status.isRunning, runId: data.status.runId });
+      change({ kind: "status", running: data.status.isRunning, runId: data.status.runId, activity: data.status.activity?.phase ?? null });
     }
   }, [data]);
   useEvent("hook", (frame) => {
@@ -137,6 +140,10 @@ export function useConversation(key: string): Conversation {
       // Somebody else was faster: what is typed stays, and replaces nothing any more.
       setEdited(undefined);
       setOvertaken(true);
+    }
+    // Whoever came after the message was taken and before it was kept has not read it.
+    if (AFTER_MESSAGE.includes(event.type) && event.delegationId === undefined && !tells(transcript.items, event.runId)) {
+      void refetch();
     }
     if (ENDS.includes(event.type)) {
       void refetch();
