@@ -49,6 +49,14 @@ test("what a deleted hook was is known by its address", async () => {
 test("an execution of one's own opens from its address, for those below admin too, and leads to its row of the turn", async () => {
   const own = await signedIn(await rig.person(), gateway, "/chat", "a-operator");
   await say(own, "look around");
+  // The address of the conversation leads an administrator to it, and tells everybody else that it is not there.
+  await expect.poll(() => new URL(own.url()).pathname).toMatch(/^\/chat\/agent:main:ws:a-operator:/);
+  const talk = new URL(own.url()).pathname;
+  await go(page, talk);
+  await page.locator("[data-kind=asked]").getByText("look around").waitFor();
+  await page.getByText("You can read this conversation").waitFor();
+  const reader = await signedIn(await rig.person(), gateway, talk, "a-viewer");
+  await reader.getByRole("heading", { name: "There is no such conversation" }).waitFor();
   await own.getByRole("link", { name: "Executions", exact: true }).click();
   await own.locator("[data-row]").filter({ hasText: "guard" }).first().click();
   await own.getByTestId("answer").getByText("nobody looks").waitFor();

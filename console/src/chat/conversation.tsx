@@ -3,6 +3,7 @@ import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 
 import { Button } from "../ui/button.tsx";
 import { Area } from "../ui/field.tsx";
+import { Empty, Page } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { clsx } from "../ui/clsx.ts";
 import { useApprovals, useSessions } from "../wire/queries.ts";
@@ -14,7 +15,7 @@ import { ItemView } from "./items.tsx";
 import { sizeOf, TAKEN } from "./media.ts";
 import { isOthers, keptKey, parts, shownKey } from "./session-key.ts";
 import { turnOf } from "./transcript.ts";
-import { type Conversation, useConversation } from "./use-conversation.ts";
+import { type Conversation, isMissing, useConversation } from "./use-conversation.ts";
 import type { AttachedFile } from "./use-files.ts";
 import { useKnown } from "./use-known.ts";
 
@@ -26,7 +27,7 @@ export function ConversationView({ sessionKey }: { sessionKey: string }) {
   const words = useWords().chat;
   const { me } = useWire();
   const mayTalk = useMay("operator") && !isOthers(sessionKey, me.user_id);
-  const conversation = useConversation(sessionKey);
+  const conversation = useConversation(sessionKey, mayTalk);
   const { transcript, unreadable } = conversation;
   const known = useKnown(sessionKey, transcript.items);
   const place = useRef<HTMLDivElement>(null);
@@ -56,6 +57,15 @@ export function ConversationView({ sessionKey }: { sessionKey: string }) {
   const activity = waits ? "approval" : transcript.activity;
   const named = parts(sessionKey);
   const label = useSessions().data?.find(({ key }) => key === sessionKey)?.label;
+  if (isMissing(unreadable)) {
+    return (
+      <Page>
+        <Empty isPage title={words.notFound}>
+          {words.notFoundAbout} <Link to="/chat">{words.title}</Link>
+        </Empty>
+      </Page>
+    );
+  }
   return (
     <div className="flex min-h-0 min-w-0 flex-col">
       <header className="flex flex-wrap items-center gap-x-3 border-b border-line px-6 py-2 max-sm:px-4">

@@ -11,7 +11,7 @@ import type { SessionLine } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { ConversationView } from "./conversation.tsx";
-import { newKey, parts, shownKey } from "./session-key.ts";
+import { keptKey, newKey, parts, shownKey } from "./session-key.ts";
 
 /** Room for this many conversations; random enough that two do not meet. */
 const random = (): string => crypto.randomUUID().slice(0, 8);
@@ -24,8 +24,9 @@ export function ChatPage() {
   useEffect(() => {
     document.title = `${words.title} · Pintle`;
   }, [words]);
-  if (key !== undefined && shownKey(key, me.user_id) !== key) {
-    return <Navigate to="/chat/$key" params={{ key: shownKey(key, me.user_id) }} replace />;
+  // An address names the user whose conversation it is: it leads everybody to the same one.
+  if (key !== undefined && keptKey(key, me.user_id) !== key) {
+    return <Navigate to="/chat/$key" params={{ key: keptKey(key, me.user_id) }} replace />;
   }
   return (
     <div className="grid h-dvh grid-cols-[208px_minmax(0,1fr)] max-lg:grid-cols-1 max-sm:h-[calc(100dvh-56px)]">
@@ -50,15 +51,16 @@ export function ChatPage() {
           </Page>
         </div>
       ) : (
-        <ConversationView key={key} sessionKey={key} />
+        <ConversationView key={key} sessionKey={shownKey(key, me.user_id)} />
       )}
     </div>
   );
 }
 
 function SessionLink({ session }: { session: SessionLine }) {
+  const { me } = useWire();
   return (
-    <Link to="/chat/$key" params={{ key: session.key }} className="block rounded px-2 py-1 hover:bg-raised max-sm:min-h-11" activeProps={{ className: "bg-tint! font-semibold", "aria-current": "page" }}>
+    <Link to="/chat/$key" params={{ key: keptKey(session.key, me.user_id) }} className="block rounded px-2 py-1 hover:bg-raised max-sm:min-h-11" activeProps={{ className: "bg-tint! font-semibold", "aria-current": "page" }}>
       <span className="block truncate">{session.label || parts(session.key)?.conversation || session.key}</span>
       <span className="block truncate text-small text-muted">
         {session.agentId}
@@ -74,6 +76,7 @@ function Begin() {
   const navigate = useNavigate();
   const agents = useAgents().data ?? [];
   const mayTalk = useMay("operator");
+  const { me } = useWire();
   const [chosen, setChosen] = useState("");
   const agent = chosen || agents[0]?.id;
   if (!mayTalk) {
@@ -91,7 +94,7 @@ function Begin() {
       <Button
         className="flex-1"
         disabled={agent === undefined}
-        onClick={() => agent !== undefined && void navigate({ to: "/chat/$key", params: { key: newKey(agent, random()) } })}
+        onClick={() => agent !== undefined && void navigate({ to: "/chat/$key", params: { key: keptKey(newKey(agent, random()), me.user_id) } })}
       >
         {words.begin}
       </Button>

@@ -44,6 +44,9 @@ const AFTER_MESSAGE = ["tool.call", "approval.waiting"];
 
 const ENDS = ["run.completed", "run.failed", "run.cancelled"];
 
+/** Whether there is no such conversation, or it is not one's own to see: nobody learns which. */
+export const isMissing = (error: unknown): boolean => error instanceof RequestError && (error.code === "NOT_FOUND" || error.message.startsWith("invalid session key"));
+
 export interface Conversation {
   readonly transcript: Transcript;
   /** Why it cannot be read. */
@@ -66,7 +69,7 @@ export interface Conversation {
 }
 
 /** One conversation: what is kept of it, and what happens in it. */
-export function useConversation(key: string): Conversation {
+export function useConversation(key: string, mayBegin: boolean): Conversation {
   const { connection, me } = useWire();
   const queries = useQueryClient();
   const [transcript, change] = useReducer(changed, EMPTY);
@@ -91,8 +94,8 @@ export function useConversation(key: string): Conversation {
         ]);
         return { messages, status };
       } catch (failed) {
-        // It begins with its first message.
-        if (failed instanceof RequestError && failed.code === "NOT_FOUND") {
+        // One's own begins with its first message.
+        if (mayBegin && isMissing(failed)) {
           return { messages: [], status: { isRunning: false, runId: null, activity: null } };
         }
         throw failed;

@@ -408,6 +408,8 @@ export const en = {
     choose: "Choose a conversation, or begin one",
     chooseAbout: "What hooks block, ask or add is shown in the conversation where it happened.",
     empty: "Nothing was said yet.",
+    notFound: "There is no such conversation",
+    notFoundAbout: "It was deleted, or it is not yours to see.",
     said: "What was said",
     message: "Message",
     steerLabel: "Say something while the agent works",

@@ -369,6 +369,8 @@ export const zh: Words = {
     choose: "请选择或新建对话",
     chooseAbout: "钩子阻止、询问或添加的内容，会显示在对话中发生的位置。",
     empty: "还没有内容。",
+    notFound: "没有这个对话",
+    notFoundAbout: "它已被删除，或者您无权查看。",
     said: "对话内容",
     message: "消息",
     steerLabel: "在智能体工作时补充说明",
