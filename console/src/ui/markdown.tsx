@@ -1,6 +1,7 @@
 import Markdown, { type Components } from "react-markdown";
 import gfm from "remark-gfm";
 
+import { htmlAsText } from "./html-as-text.ts";
 import { isItself, SAFE, targetOf } from "./link-target.ts";
 
 const COMPONENTS: Components = {
@@ -20,11 +21,11 @@ const COMPONENTS: Components = {
   img: ({ alt }) => <span>{alt}</span>,
 };
 
-/** Markdown of a model. It becomes elements and never HTML text. */
+/** Markdown of a model. It becomes elements; HTML in it stands there as the text that it is. */
 export default function MarkdownText({ text }: { text: string }) {
   return (
     <div className="prose">
-      <Markdown remarkPlugins={[gfm]} skipHtml components={COMPONENTS}>
+      <Markdown remarkPlugins={[gfm, htmlAsText]} components={COMPONENTS}>
         {text}
       </Markdown>
     </div>
