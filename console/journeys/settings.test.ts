@@ -218,6 +218,9 @@ test("somebody sees their devices and signs out one, and all", async () => {
   await expect.poll(() => sure.innerText()).toContain("All 2 sessions end");
   await sure.getByRole("button", { name: "Sign out everywhere" }).click();
   await again.locator("input[name=token]").waitFor();
+  // Nothing was wrong: it is told, and not as an error.
+  await again.getByRole("status").getByText("You were signed out").waitFor();
+  expect(await again.getByRole("alert").count()).toBe(0);
   await here.locator("input[name=token]").waitFor();
   await Promise.all([one.close(), two.close()]);
 });

@@ -31,3 +31,6 @@ export function dropDraft(place: string, text: string): void {
 }
 
 export const keptDraft = (place: string): ChatDraft | undefined => kept.get(place);
+
+/** Whether something was typed and not taken yet. */
+export const hasDrafts = (): boolean => kept.size > 0;

@@ -16,3 +16,6 @@ export const keptDraft = (place: string): Draft | undefined => kept.get(place);
 export function drop(place: string): void {
   kept.delete(place);
 }
+
+/** Whether something was typed and not saved yet. */
+export const hasDrafts = (): boolean => kept.size > 0;

@@ -2,8 +2,11 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { lazy, Suspense, useCallback, useEffect, useLayoutEffect, useMemo, useState } from "react";
 
+import { hasDrafts as hasChatDrafts } from "../chat/kept-draft.ts";
+import { hasDrafts as hasHookDrafts } from "../hooks/kept.ts";
+import { adviceOf } from "../ui/advice-of.ts";
 import { type PintleClient, RequestError, type Welcome } from "../wire/client.ts";
-import { forget, hasSession, signOut, switchTenant } from "../wire/session.ts";
+import { forget, hasSession, SessionEnded, signOut, switchTenant } from "../wire/session.ts";
 import { isLost, useConnectionState, WireContext } from "../wire/use-wire.ts";
 import { keepLanguage } from "../words/language.ts";
 import { speak, type Spoken } from "../words/speak.ts";
@@ -99,7 +102,7 @@ function Signed({ connection, preferences, pages, bad, again }: About) {
   const [ended, setEnded] = useState<unknown>();
   useEffect(() => {
     if (state.is === "closed" && state.error !== undefined && hasSession()) {
-      setEnded(state.error);
+      setEnded(adviceOf(state.error) === "CREDENTIALS" ? new SessionEnded(hasChatDrafts() || hasHookDrafts()) : state.error);
       forget();
     }
   }, [state]);
@@ -117,7 +120,7 @@ function Signed({ connection, preferences, pages, bad, again }: About) {
   if (isOutside) {
     return (
       <Suspense fallback={null}>
-        <SignIn why={bad ?? ended} onDone={again} />
+        <SignIn why={bad ?? ended} without={bad !== undefined && me !== undefined ? () => setWantsIn(false) : undefined} onDone={again} />
       </Suspense>
     );
   }

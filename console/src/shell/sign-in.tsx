@@ -4,20 +4,22 @@ import { Button } from "../ui/button.tsx";
 import { Field, Input } from "../ui/field.tsx";
 import { Card } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
-import { signIn } from "../wire/session.ts";
+import { SessionEnded, signIn } from "../wire/session.ts";
 import { useWords } from "../words/use-words.ts";
 
 /** Whether a secret is an API key: it has an owner. The token of the gateway is everybody's who speaks for others. Pure. */
 export const isApiKey = (secret: string): boolean => secret.trim().startsWith("pintle_");
 
 /** Who one is: a token, an API key, or a link. */
-export function SignIn({ why, onDone }: { why: unknown; onDone: () => void }) {
+export function SignIn({ why, without, onDone }: { why: unknown; without: (() => void) | undefined; onDone: () => void }) {
   const words = useWords().signIn;
   const [token, setToken] = useState("");
   const [user, setUser] = useState("");
   const [tenant, setTenant] = useState("");
   const [failed, setFailed] = useState<unknown>();
-  const error = failed ?? why;
+  // A session that ended is no mistake of whoever had it.
+  const isOut = failed === undefined && why instanceof SessionEnded;
+  const error = isOut ? undefined : (failed ?? why);
   const [busy, setBusy] = useState(false);
   const isKey = isApiKey(token);
   useEffect(() => {
@@ -39,6 +41,19 @@ export function SignIn({ why, onDone }: { why: unknown; onDone: () => void }) {
       <h1 className="text-title font-semibold">Pintle</h1>
       <p className="mb-4 text-muted">{words.answer}</p>
       {error !== undefined && <Problem error={error} />}
+      {isOut && (
+        <div role="status" className="my-2 rounded border-l-3 border-accent bg-tint px-3 py-2">
+          <p className="font-semibold">{words.out}</p>
+          <p>{words.outAbout}</p>
+          {why.hasDrafts && <p>{words.drafts}</p>}
+        </div>
+      )}
+      {without !== undefined && (
+        <div className="my-2">
+          <p className="mb-1">{words.withoutAbout}</p>
+          <Button onClick={without}>{words.without}</Button>
+        </div>
+      )}
       <Card className="p-4">
         <form className="flex flex-col gap-3" onSubmit={(event) => void submit(event)}>
           <Field label={words.token}>

@@ -32,6 +32,13 @@ export async function refusalOf(response: Response): Promise<RequestError> {
   return new RequestError({ code: (answer.error?.code ?? "internal").toUpperCase() as ErrorCode, message: answer.error?.message ?? `HTTP ${response.status}` }, response.headers.get("x-request-id") ?? undefined);
 }
 
+/** A session ended that somebody had; what they typed may still be here. */
+export class SessionEnded extends Error {
+  constructor(readonly hasDrafts: boolean) {
+    super("the session ended");
+  }
+}
+
 /** Forgets the session here: the server ended it. */
 export function forget(): void {
   localStorage.removeItem(KEY);
