@@ -156,7 +156,7 @@ function Filters({ filter, families, tenants, everywhere }: { filter: HookFilter
         <option value="">{words.hooks.anyState}</option>
         {(["on", "off", "tripped", "edition", "agents"] as const).map((state) => (
           <option key={state} value={state}>
-            {words.hooks.states[state]}
+            {state === "on" ? words.hooks.onOrNot : words.hooks.states[state]}
           </option>
         ))}
         {(["armed", "unproven", "broken"] as const).map((state) => (

@@ -164,6 +164,7 @@ export const en = {
     everything: "everything",
     onlyIf: "if",
     none: "none",
+    onOrNot: "on, armed or not",
     onBut: (how: string) => `on, ${how}`,
     states: { on: "armed", off: "off", tripped: "tripped", edition: "off: edition", agents: "off: no agents" },
     reset: "Reset",

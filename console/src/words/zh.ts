@@ -125,6 +125,7 @@ export const zh: Words = {
     everything: "全部",
     onlyIf: "条件",
     none: "无",
+    onOrNot: "已启用（无论是否就绪）",
     onBut: (how) => `启用，${how}`,
     states: { on: "就绪", off: "停用", tripped: "已熔断", edition: "停用：版本类型限制", agents: "停用：无智能体" },
     reset: "重置",
