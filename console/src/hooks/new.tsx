@@ -12,10 +12,16 @@ import { causeOf } from "../advice/advice.ts";
 import { AdviceNote } from "../advice/advice-note.tsx";
 import { type Draft, EMPTY, toRecord } from "./draft.ts";
 import { HookFields } from "./form.tsx";
-import { drop, keep, keptDraft, placeOf } from "./kept.ts";
+import { drop, isTyped, keep, keptDraft, keptTemplate, placeOf } from "./kept.ts";
 import { TemplateChoice } from "./template-choice.tsx";
 import { fromTemplate, type Template, templateOf, tryOutOf } from "./templates.ts";
 import { TestPanel } from "./test-panel.tsx";
+
+/** What was in the form before a template took its place. */
+interface Replaced {
+  readonly draft: Draft;
+  readonly template: Template | undefined;
+}
 
 /** A hook that is not there yet. */
 export function NewHookPage() {
@@ -29,13 +35,26 @@ export function NewHookPage() {
   const place = placeOf(me, "new");
   // What was typed comes back after a session ended; a template that somebody asks for comes first.
   const [first] = useState(() => (asked === undefined ? (keptDraft(place) ?? EMPTY) : fromTemplate(asked, words)));
+  const beginningOf = (template: Template | undefined): Draft => (template === undefined ? EMPTY : fromTemplate(template, words));
+  // What a template took the place of is there until something else is done with the form.
+  const [replaced, setReplaced] = useState<Replaced | undefined>(() => {
+    const draft = keptDraft(place);
+    const template = keptTemplate(place);
+    return asked !== undefined && draft !== undefined && template !== asked && isTyped(draft, beginningOf(template)) ? { draft, template } : undefined;
+  });
   const form = useForm<Draft>({ defaultValues: first, mode: "onTouched" });
-  useEffect(() => form.subscribe({ formState: { values: true }, callback: ({ values }) => keep(place, values) }), [form, place]);
   // What it is tried with goes with the template.
-  const [began, setBegan] = useState({ with: asked, times: 0 });
-  const begin = (template: Template | undefined): void => {
-    form.reset(template === undefined ? EMPTY : fromTemplate(template, words));
+  const [began, setBegan] = useState(() => ({ with: asked ?? keptTemplate(place), times: 0 }));
+  useEffect(() => form.subscribe({ formState: { values: true }, callback: ({ values }) => keep(place, values, began.with) }), [form, place, began.with]);
+  const fill = (draft: Draft, template: Template | undefined): void => {
+    form.reset(draft);
+    keep(place, draft, template);
     setBegan(({ times }) => ({ with: template, times: times + 1 }));
+  };
+  const begin = (template: Template | undefined): void => {
+    const draft = structuredClone(form.getValues());
+    setReplaced(isTyped(draft, beginningOf(began.with)) ? { draft, template: began.with } : undefined);
+    fill(beginningOf(template), template);
   };
   const event = useWatch({ control: form.control, name: "event" });
   const create = useMutation({
@@ -57,6 +76,20 @@ export function NewHookPage() {
     <Page>
       <PageHead title={words.hooks.create} above={<Link to="/hooks">{words.hooks.title}</Link>} answer={words.hooks.createAbout} />
       <TemplateChoice onChoose={begin} />
+      {replaced !== undefined && (
+        <p role="status" className="mb-4 flex flex-wrap items-center gap-x-3 border-l-3 border-ask px-3">
+          <span className="mr-auto">{words.rules.replaced}</span>
+          <Button
+            look="quiet"
+            onClick={() => {
+              fill(replaced.draft, replaced.template);
+              setReplaced(undefined);
+            }}
+          >
+            {words.rules.undoReplaced}
+          </Button>
+        </p>
+      )}
       <div className="grid grid-cols-[minmax(0,1fr)_360px] items-start gap-6 max-lg:grid-cols-1">
         <Card className="p-4">
           <form noValidate onSubmit={(submitted) => void form.handleSubmit((draft) => create.mutate(draft))(submitted)}>

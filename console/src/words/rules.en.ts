@@ -3,6 +3,8 @@ const count = (n: number, one: string, many: string): string => `${n.toLocaleStr
 
 export const rulesEn = {
   begin: "Begin with",
+  replaced: "What you had typed was replaced.",
+  undoReplaced: "Bring it back",
   beginEmpty: "Empty form",
   templates: {
     forcePush: { title: "No forced pushes", about: "A script reads the command as the shell would, and blocks git push --force.", name: "no-force-push", says: "forced pushes are done by people" },

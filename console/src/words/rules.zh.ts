@@ -1,6 +1,8 @@
 /** 除表单外关于规则的文字，简体中文。 */
 export const rulesZh = {
   begin: "从模板开始",
+  replaced: "您之前输入的内容已被替换。",
+  undoReplaced: "恢复",
   beginEmpty: "空白表单",
   templates: {
     forcePush: { title: "禁止强制推送", about: "脚本按 shell 的方式解析命令，阻止 git push --force。", name: "no-force-push", says: "强制推送只能由人来做" },
