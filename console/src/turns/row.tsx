@@ -3,14 +3,16 @@ import { Link } from "@tanstack/react-router";
 import { Sign } from "../ui/sign.tsx";
 import { When } from "../ui/when.tsx";
 import { took } from "../ui/took.ts";
+import { useApprovals } from "../wire/queries.ts";
 import type { TurnLine } from "../wire/types.ts";
 import { useWords } from "../words/use-words.ts";
-import { signOfLine, tookOf } from "./line.ts";
+import { signWith } from "./approved.ts";
+import { tookOf } from "./line.ts";
 
 /** A turn in a list. */
 export function TurnRow({ turn, tenant }: { turn: TurnLine; tenant?: string | undefined }) {
   const words = useWords().turns;
-  const { kind, word } = signOfLine(turn);
+  const { kind, word } = signWith(turn, useApprovals(true).data ?? []);
   const ms = tookOf(turn);
   return (
     <Link
