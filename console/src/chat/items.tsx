@@ -5,10 +5,11 @@ import { lazy, Suspense, useState } from "react";
 import { Answer, StateWord } from "../approvals/answer.tsx";
 import { CallView } from "../approvals/call-view.tsx";
 import { useTurn } from "../turns/queries.ts";
-import { noteOfPerson, signWord } from "../turns/said.ts";
+import { deniedBy, noteOfPerson, signWord } from "../turns/said.ts";
 import { Button } from "../ui/button.tsx";
 import { clsx } from "../ui/clsx.ts";
 import { ExactBox, ExactText } from "../ui/exact.tsx";
+import { HookLink } from "../ui/hook-link.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { SaidText } from "../ui/said-text.tsx";
 import { Sign } from "../ui/sign.tsx";
@@ -214,22 +215,21 @@ function Why({ blocked, turn, sessionKey }: { blocked: Blocked } & Place) {
   const all = useWords();
   const words = all.chat;
   const note = blocked.name === "" ? noteOfPerson(blocked.reason) : undefined;
-  const name = note === undefined ? blocked.name : all.turns.person;
-  const said = note ?? (blocked.reason || words.noReason);
+  const denied = blocked.name === "" ? deniedBy(blocked.reason) : undefined;
+  const name = denied?.name ?? blocked.name;
+  const said = note ?? ((denied?.reason ?? blocked.reason) || words.noReason);
   return (
     <p className="mt-1">
-      {blocked.hookId !== null ? (
+      {note !== undefined ? (
         <>
-          <Link to="/hooks/$id" params={{ id: blocked.hookId }} className="font-semibold text-accent underline">
-            {blocked.name || blocked.hookId}
-          </Link>
-          {": "}
+          <span className="font-semibold">{all.turns.person}</span>
+          {said !== "" && ": "}
         </>
       ) : (
-        name !== "" && (
+        (blocked.hookId !== null || name !== "") && (
           <>
-            <span className="font-semibold">{name}</span>
-            {said !== "" && ": "}
+            <HookLink id={blocked.hookId} name={name} />
+            {": "}
           </>
         )
       )}

@@ -5,6 +5,7 @@ import { Sign } from "../ui/sign.tsx";
 import { took } from "../ui/took.ts";
 import { useIsElsewhere } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
+import { HookLink } from "../ui/hook-link.tsx";
 import { SaidText } from "../ui/said-text.tsx";
 import { Box, type Fact, Facts } from "./box.tsx";
 import { changedPlaces } from "./change.ts";
@@ -116,7 +117,7 @@ function Call({ span, decided, ms }: { span: TurnSpan; decided: TurnSpan | undef
     <>
       {stopped && (
         <p className="mb-2">
-          <HookName hook={by} />
+          <HookLink id={by.execution?.hookId} name={by.name} />
           {by.reason !== undefined && ": "}
           <SaidText text={by.reason ?? ""} />
         </p>
@@ -151,17 +152,6 @@ function Checkpoint({ span }: { span: TurnSpan }) {
       />
       <Box title={words.input} value={argumentsOf(span.call)} />
     </>
-  );
-}
-
-function HookName({ hook }: { hook: TurnHook }) {
-  const id = hook.execution?.hookId ?? undefined;
-  return id === undefined ? (
-    <span className="font-semibold">{hook.name}</span>
-  ) : (
-    <Link to="/hooks/$id" params={{ id }} className="font-semibold text-accent underline">
-      {hook.name}
-    </Link>
   );
 }
 
@@ -203,6 +193,11 @@ function Hook({ hook, span, beside, turn, turnId }: HookAt) {
       <p className="mt-2 flex flex-wrap gap-3">
         {id !== undefined && (
           <Link to="/hooks/$id" params={{ id }} className="text-accent underline">
+            {words.openHook}
+          </Link>
+        )}
+        {id === undefined && hook.family !== "agent" && (
+          <Link to="/hooks/configured/$family/$name" params={{ family: hook.family, name: hook.name }} className="text-accent underline">
             {words.openHook}
           </Link>
         )}

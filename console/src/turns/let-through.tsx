@@ -7,35 +7,42 @@ import { CallView } from "../approvals/call-view.tsx";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Problem } from "../ui/problem.tsx";
-import type { JsonObject, TurnHook, TurnLine, TurnSpan } from "../wire/types.ts";
+import type { Hook, JsonObject, TurnHook, TurnLine, TurnSpan } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { exception } from "./exception.ts";
+import { hindrance, hindranceOf, isRefusal } from "./may-let-through.ts";
 
-/** The rule that refused a call, where one may change it over the socket. */
-function useOwnRule(id: string | undefined) {
-  const { connection, me } = useWire();
-  const admin = useMay("admin");
+/** The rule that refused a call, as one may read it. */
+function useRule(id: string | null | undefined, wanted: boolean): Hook | undefined {
+  const { connection } = useWire();
   const found = useQuery({
     queryKey: ["hooks", "one", id],
     queryFn: async () => (await connection.request("hooks.get", { hookId: id ?? "" })).hook,
-    enabled: admin && id !== undefined,
+    enabled: wanted && typeof id === "string",
     retry: false,
   });
-  const hook = found.data;
-  const mayChange = hook !== undefined && hook.event === "pre_tool_use" && hook.source === "user" && typeof hook.metadata["file"] !== "string" && (hook.scope !== "global" || me.is_master_scope);
-  return mayChange ? hook : undefined;
+  return found.data;
 }
 
-/** Whether somebody refused a call and a person may let it through: the call is asked about, tried again, and approved once. */
+/** Whether somebody refused a call and a person may let it through: the call is asked about, tried again, and approved once.
+ * Where that is not so, it says why. */
 export function LetThrough({ hook, span, turn }: { hook: TurnHook; span: TurnSpan; turn: TurnLine }) {
   const words = useWords().turns.letThrough;
   const { me } = useWire();
   const [open, setOpen] = useState(false);
-  const rule = useOwnRule(hook.execution?.hookId ?? undefined);
+  const asking = { isAdmin: useMay("admin"), isMaster: me.is_master_scope, isOthers: isOthers(turn.sessionKey, me.user_id) };
+  const before = hindrance(hook, span, turn, asking);
+  const rule = useRule(hook.execution?.hookId, before === undefined);
+  if (!isRefusal(hook, span)) {
+    return null;
+  }
+  const why = before ?? (rule === undefined ? undefined : hindranceOf(rule, asking));
+  if (why !== undefined) {
+    return <p className="mt-3 text-muted">{words.not[why]}</p>;
+  }
   const input = span.call?.arguments;
-  const isMine = !turn.subAgent && !isOthers(turn.sessionKey, me.user_id);
-  if (rule === undefined || span.tool === undefined || input === undefined || !isMine || hook.verdict !== "deny") {
+  if (rule === undefined || span.tool === undefined || input === undefined) {
     return null;
   }
   return (
@@ -48,7 +55,7 @@ export function LetThrough({ hook, span, turn }: { hook: TurnHook; span: TurnSpa
   );
 }
 
-function Ask({ rule, tool, input, turn, onClose }: { rule: NonNullable<ReturnType<typeof useOwnRule>>; tool: string; input: JsonObject; turn: TurnLine; onClose: () => void }) {
+function Ask({ rule, tool, input, turn, onClose }: { rule: Hook; tool: string; input: JsonObject; turn: TurnLine; onClose: () => void }) {
   const all = useWords();
   const words = all.turns.letThrough;
   const { connection } = useWire();

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { turns } from "../words/turns-en.ts";
-import { nameOf, noteOfPerson } from "./said.ts";
+import { nameOf, deniedBy, noteOfPerson } from "./said.ts";
 
 test.each([
   ['Tool execution refused by a person (asked by hook "agents.main.ask")', ""],
@@ -17,4 +17,10 @@ test("a model call says its model, what it cost and what it answered", () => {
   const about = (more: object): string => nameOf({ id: "r", turnId: "t", of: { kind: "model", span: { ...span, ...more } }, sign: undefined, start: 0, took: 1, children: [] }, turns).about;
   expect(about({ costUsd: "0.001290000" })).toBe("openai/gpt-5-mini · $0.00129 · Done.");
   expect(about({})).toBe("openai/gpt-5-mini · Done.");
+});
+
+test("which hook refused a call is read from what the agent read", () => {
+  expect(deniedBy('Tool execution denied by hook: no "x"\nat all (hook "guard")')).toEqual({ name: "guard", reason: 'no "x"\nat all' });
+  expect(deniedBy('Tool execution denied by approval hook: no (hook "g")')).toEqual({ name: "g", reason: "no" });
+  expect(deniedBy("something else")).toBeUndefined();
 });

@@ -23,6 +23,12 @@ export function noteOfPerson(refusal: string): string | undefined {
   return found === null ? undefined : (found[1] ?? "");
 }
 
+/** What hook refused a call and why, where only the text that the agent read tells it. Pure. */
+export function deniedBy(refusal: string): { readonly name: string; readonly reason: string } | undefined {
+  const found = /^Tool execution denied by (?:approval )?hook: ([\s\S]*) \(hook "([^"]*)"\)$/.exec(refusal);
+  return found === null ? undefined : { name: found[2] ?? "", reason: found[1] ?? "" };
+}
+
 /** Why a hook did not run, in plain words. */
 export function whySkipped(hook: TurnHook, words: Words["turns"]): string {
   if (hook.by !== undefined) {

@@ -154,5 +154,16 @@ export const turns = {
     reason: (hook: string) => `${hook} refused this call; a person decides about it`,
     again: (tool: string) => `Try the refused call of ${tool} again, exactly as it was. A person will be asked.`,
     confirm: "Ask, and try again",
+    not: {
+      configuration: "This call cannot be let through once: the hook is part of the configuration. Change it there.",
+      role: "To let this call through once, you need the role admin.",
+      file: "This call cannot be let through once: the rule is kept in a file. Change it there.",
+      shipped: "This call cannot be let through once: the rule is shipped with the program.",
+      global: "This call cannot be let through once: the rule is for all tenants, and only owners change it.",
+      event: "This call cannot be let through once: the rule does not decide before a tool runs.",
+      input: "This call cannot be let through once: its arguments are not kept whole.",
+      subAgent: "This call cannot be let through once: a sub-agent made it.",
+      other: "This call can be let through once only by the user of its conversation: the agent tries it again there.",
+    },
   },
 };
