@@ -1,4 +1,4 @@
-import { useMutation } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 
 import { Reset } from "../hooks/list.tsx";
@@ -6,16 +6,18 @@ import { counted, ofTenant, stateOf } from "../hooks/state.ts";
 import { StateSign } from "../hooks/state-sign.tsx";
 import { Card, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
+import { SaidText } from "../ui/said-text.tsx";
+import { Sign } from "../ui/sign.tsx";
 import { useConfigured, useHooks } from "../wire/queries.ts";
-import type { BreakerHealth, Hook } from "../wire/types.ts";
+import type { BreakerHealth, DoctorCheck, Hook } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { BudgetCard } from "./budget.tsx";
-import { Doctor } from "./doctor.tsx";
+import { Doctor, GuardLink } from "./doctor.tsx";
 import { NodesCard } from "./nodes.tsx";
 import { Parts } from "./parts.tsx";
 import { useBudget, useHealth, useNodes } from "./queries.ts";
-import { wrongWith } from "./wrong.ts";
+import { unprovenBy, wrongWith } from "./wrong.ts";
 
 /** What is here that does not do its work, and why. */
 export function HealthPage() {
@@ -27,7 +29,9 @@ export function HealthPage() {
   const nodes = useNodes();
   const health = useHealth();
   const { connection, me } = useWire();
-  const doctor = useMutation({ mutationFn: () => connection.request("doctor.run", {}) });
+  const queries = useQueryClient();
+  // What it found out others may know by now, too.
+  const doctor = useMutation({ mutationFn: () => connection.request("doctor.run", {}), onSettled: () => queries.invalidateQueries({ predicate: ({ queryKey: [of] }) => of === "health" || of === "hooks" }) });
   // An owner's list has every tenant's.
   const own = hooks.data === undefined ? undefined : ofTenant(hooks.data, me.tenant_id);
   const wrong = wrongWith(own ?? [], budget.data, nodes.data ?? [], health.data, doctor.data);
@@ -38,7 +42,7 @@ export function HealthPage() {
       {hooks.error !== null && <Problem error={hooks.error} retry={() => void hooks.refetch()} />}
       {budget.error !== null && <Problem error={budget.error} retry={() => void budget.refetch()} />}
       <div className="grid grid-cols-2 items-start gap-4 max-lg:grid-cols-1">
-        {own !== undefined && <Breakers filling={(health.data?.breakers ?? []).filter(({ trippedAt, counted: count }) => trippedAt === null && count > 0)} hooks={own} on={counted(own, configured).on} />}
+        {own !== undefined && <Breakers filling={(health.data?.breakers ?? []).filter(({ trippedAt, counted: count }) => trippedAt === null && count > 0)} hooks={own} on={counted(own, configured).on} failed={unprovenBy(doctor.data)} />}
         {budget.data !== undefined && <BudgetCard budget={budget.data} />}
       </div>
       {health.error !== null && <Problem error={health.error} retry={() => void health.refetch()} />}
@@ -51,14 +55,14 @@ export function HealthPage() {
 }
 
 /** The hooks that do not act, whatever the reason, but those that somebody switched off. */
-function Breakers({ hooks, on, filling }: { hooks: readonly Hook[]; on: number; filling: readonly BreakerHealth[] }) {
+function Breakers({ hooks, on, filling, failed }: { hooks: readonly Hook[]; on: number; filling: readonly BreakerHealth[]; failed: readonly DoctorCheck[] }) {
   const all = useWords();
   const words = all.health;
   const out = hooks.filter((hook) => !["on", "off"].includes(stateOf(hook)));
   return (
     <Card className="p-4">
       <h2 className="text-large font-semibold">{words.breakers}</h2>
-      <p className="text-muted">{out.length === 0 ? words.noBreaker(on) : words.breakersAbout}</p>
+      <p className="text-muted">{out.length > 0 ? words.breakersAbout : failed.length > 0 ? words.doctor.failedAbout : words.noBreaker(on)}</p>
       <ul>
         {out.map((hook) => (
           <li key={hook.id} className="mt-2 border-t border-line pt-2">
@@ -73,6 +77,24 @@ function Breakers({ hooks, on, filling }: { hooks: readonly Hook[]; on: number; 
           </li>
         ))}
       </ul>
+      {failed.length > 0 && (
+        <>
+          {out.length > 0 && <p className="mt-4 text-muted">{words.doctor.failedAbout}</p>}
+          <ul data-testid="failed-guards">
+            {failed.map((one, at) => (
+              <li key={at} className="mt-2 border-t border-line pt-2">
+                <p className="flex flex-wrap items-center gap-2">
+                  <GuardLink name={one.name} />
+                  <Sign kind="error" word={words.doctor.states.failed} />
+                </p>
+                <p className="text-muted">
+                  <SaidText text={one.message} />
+                </p>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
       {filling.length > 0 && (
         <>
           <h3 className="mt-4 font-semibold">{words.filling}</h3>

@@ -27,3 +27,12 @@ const ORDER: readonly DoctorCheck["state"][] = ["failed", "note", "ok"];
 
 /** What doctor found, the failures first, else in its order. Pure. */
 export const worstFirst = (checks: readonly DoctorCheck[]): readonly DoctorCheck[] => ORDER.flatMap((state) => checks.filter((check) => check.state === state));
+
+/** The guards that doctor could not prove: they are on, and did not stop what they shall stop. Pure. */
+export const unprovenBy = (doctor: Payload<"doctor.run"> | undefined): readonly DoctorCheck[] => (doctor?.checks ?? []).filter(({ what, state }) => what === "guard" && state === "failed");
+
+/** The rule that a name means: the one that has it, where that is only one. Pure. */
+export function ruleNamed(rules: readonly Hook[], name: string): Hook | undefined {
+  const named = rules.filter((rule) => rule.name === name || rule.id === name);
+  return named.length === 1 ? named[0] : undefined;
+}

@@ -27,6 +27,7 @@ export const healthEn = {
     about: "Sends a harmless event to every guard, through the path that real ones take. It takes up to two minutes.",
     run: "Run doctor",
     runs: "Running…",
+    failedAbout: "These are on, but doctor could not prove that they work.",
     armed: (n: number, all: number) => `${n} of ${count(all, "guard is", "guards are")} armed.`,
     states: { ok: "good", note: "check it", failed: "failed" },
     stderr: "Standard error",

@@ -25,6 +25,7 @@ export const healthZh = {
     about: "沿真实路径向每个守卫发送一个无害的事件，最多需要两分钟。",
     run: "运行 doctor",
     runs: "运行中…",
+    failedAbout: "这些钩子已启用，但诊断未能证明它们有效。",
     armed: (n: number, all: number) => `${all} 个守卫中有 ${n} 个已就绪。`,
     states: { ok: "正常", note: "请留意", failed: "失败" },
     stderr: "标准错误",
