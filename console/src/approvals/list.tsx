@@ -6,6 +6,7 @@ import { ExactText } from "../ui/exact.tsx";
 import { Check } from "../ui/field.tsx";
 import { useHeld } from "../ui/held.ts";
 import { useListKeys } from "../ui/list-keys.ts";
+import { Name } from "../ui/name.tsx";
 import { Newer } from "../ui/newer.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
@@ -96,7 +97,7 @@ function Row({ approval, tenant }: { approval: Approval; tenant: string | undefi
             <ExactText text={typeof command === "string" ? command : JSON.stringify(approval.arguments)} />
           </code>
           <span className="block text-muted">
-            <span className="font-medium text-text">{approval.by}</span>
+            <span className="font-medium text-text"><Name of={approval.by} /></span>
             {approval.reason !== "" && ": "}
             <SaidText text={approval.reason} />
           </span>

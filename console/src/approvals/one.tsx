@@ -3,6 +3,7 @@ import { Link, useParams } from "@tanstack/react-router";
 
 import { ofTenants } from "../ui/every-tenant.ts";
 import { JsonDiff } from "../ui/diff.tsx";
+import { Name } from "../ui/name.tsx";
 import { OtherTenant } from "../ui/other-tenant.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
@@ -105,7 +106,7 @@ function One({ approval }: { approval: Approval }) {
         )}
         <h2 className={label}>{approval.state === "waiting" ? words.whoAsks : words.whoAsked}</h2>
         <p>
-          <span className="font-semibold">{approval.by}</span>
+          <span className="font-semibold"><Name of={approval.by} /></span>
           {approval.reason !== "" && ": "}
           <SaidText text={approval.reason} />
         </p>

@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 
 import { whySkipped } from "../turns/said.ts";
 import { useLack } from "../ui/guard-sign.tsx";
+import { Name } from "../ui/name.tsx";
 import { Card } from "../ui/page.tsx";
 import { Sign, type SignKind } from "../ui/sign.tsx";
 import type { ChainLine, CheckpointName, ConfiguredChainLine, TurnHook } from "../wire/types.ts";
@@ -81,7 +82,7 @@ function RuleLine({ number, line, then }: { number: number; line: ChainLine; the
   const kind = line.wouldRun ? "allow" : line.state === "tripped" ? "tripped" : line.state === "broken" ? "error" : "off";
   const name = (
     <Link to="/hooks/$id" params={{ id: line.hookId }} className="font-semibold hover:underline">
-      {line.name || line.hookId}
+      <Name of={line.name || line.hookId} />
     </Link>
   );
   return <Line number={number} sign={[kind, line.wouldRun ? chain.runs : chain.runsNot]} name={name} about={joined([hooks.scopes[line.scope], hooks.priorityOf(line.priority), line.reason])} then={then} />;
@@ -100,7 +101,7 @@ function ConfiguredLine({ number, line, then }: { number: number; line: Configur
     <Line
       number={number}
       sign={[kind, line.wouldRun ? yes : no]}
-      name={<span className="font-semibold wrap-anywhere">{line.name}</span>}
+      name={<span className="font-semibold wrap-anywhere"><Name of={line.name} /></span>}
       about={joined([family, isText ? "" : hooks.priorityOf(line.priority), line.reason, cannot ? lack : "", line.origin ?? ""])}
       then={then}
     />

@@ -10,6 +10,7 @@ import { Button } from "../ui/button.tsx";
 import { clsx } from "../ui/clsx.ts";
 import { ExactBox, ExactText } from "../ui/exact.tsx";
 import { HookLink } from "../ui/hook-link.tsx";
+import { Name } from "../ui/name.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { SaidText } from "../ui/said-text.tsx";
 import { Sign } from "../ui/sign.tsx";
@@ -96,9 +97,9 @@ function TurnHooks({ runId }: { runId: string }) {
           <li key={row.id} className="flex flex-wrap items-center gap-2 py-0.5">
             <Sign kind={row.sign ?? "off"} word={signWord(row, words)} />
             <Link to="/turns/$id" params={{ id: runId }} search={{ row: row.id } as never} className="font-medium text-accent underline">
-              {row.of.hook.name}
+              <Name of={row.of.hook.name} />
             </Link>
-            <code>{row.of.span.tool ?? row.of.span.name}</code>
+            <code><Name of={row.of.span.tool ?? row.of.span.name} /></code>
             <span className="text-muted">{took(row.took)}</span>
           </li>
         ))}
@@ -170,7 +171,7 @@ function Call({ item, turn, sessionKey }: { item: Of<"call"> } & Place) {
       <details>
         <summary className="flex items-center gap-2">
           <Sign kind={kind} word={word} />
-          <code className="font-semibold">{item.name}</code>
+          <code className="font-semibold"><Name of={item.name} /></code>
           <code className="truncate text-muted">
             <ExactText text={typeof head === "string" ? head : ""} />
           </code>
@@ -284,7 +285,7 @@ function Waits({ item }: { item: Of<"approval"> }) {
         <>
           <CallView tool={approval.tool} input={approval.arguments} />
           <p className="mt-1">
-            <span className="font-semibold">{approval.by}</span>
+            <span className="font-semibold"><Name of={approval.by} /></span>
             {approval.reason !== "" && ": "}
             <SaidText text={approval.reason} />
           </p>

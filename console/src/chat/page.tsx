@@ -4,6 +4,7 @@ import { useEffect, useState } from "react";
 import { Button } from "../ui/button.tsx";
 import { clsx } from "../ui/clsx.ts";
 import { Select } from "../ui/field.tsx";
+import { Name } from "../ui/name.tsx";
 import { Empty, Page } from "../ui/page.tsx";
 import { When } from "../ui/when.tsx";
 import { useAgents, useSessions } from "../wire/queries.ts";
@@ -61,10 +62,17 @@ function SessionLink({ session }: { session: SessionLine }) {
   const { me } = useWire();
   return (
     <Link to="/chat/$key" params={{ key: keptKey(session.key, me.user_id) }} className="block rounded px-2 py-1 hover:bg-raised max-sm:min-h-11" activeProps={{ className: "bg-tint! font-semibold", "aria-current": "page" }}>
-      <span className="block truncate">{session.label || parts(session.key)?.conversation || session.key}</span>
+      <span className="block truncate"><Name of={session.label || parts(session.key)?.conversation || session.key} /></span>
       <span className="block truncate text-small text-muted">
-        {session.agentId}
-        {session.userId !== undefined && ` · ${session.userId}`} · <When at={session.updated} />
+        <Name of={session.agentId} />
+        {session.userId !== undefined && (
+          <>
+            {" · "}
+            <Name of={session.userId} />
+          </>
+        )}
+        {" · "}
+        <When at={session.updated} />
       </span>
     </Link>
   );

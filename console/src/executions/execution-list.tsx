@@ -5,6 +5,7 @@ import { ChooseAgent, ChooseHook, ChooseSession, ChooseTenants } from "../ui/cho
 import { EVERY_TENANT, useEverywhere } from "../ui/every-tenant.ts";
 import { FILTER, Select } from "../ui/field.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
+import { Name } from "../ui/name.tsx";
 import { Empty } from "../ui/page.tsx";
 import { PagedList } from "../ui/paged-list.tsx";
 import { SaidText } from "../ui/said-text.tsx";
@@ -146,7 +147,7 @@ function Row({ row, showHook, tenant }: { row: Execution; showHook: boolean; ten
         <Sign kind={row.decision} word={words.decisions[row.decision]} />
       </span>
       <span className="truncate">
-        {showHook && <span className="font-medium">{row.hook_name || row.hook_id} </span>}
+        {showHook && <span className="font-medium"><Name of={row.hook_name || (row.hook_id ?? "")} /> </span>}
         {row.tool_name !== null && <code>{row.tool_name}</code>}
         {!showHook && row.tool_name === null && <code>{row.event}</code>}
         {tenant !== undefined && <span className="text-small text-muted"> · {tenant}</span>}

@@ -2,17 +2,15 @@ import type { UseMutationResult } from "@tanstack/react-query";
 
 import { Button } from "../ui/button.tsx";
 import { Card } from "../ui/page.tsx";
-import { ofTenant } from "../hooks/state.ts";
 import { ExactBox } from "../ui/exact.tsx";
 import { HookLink } from "../ui/hook-link.tsx";
+import { Name } from "../ui/name.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { SaidText } from "../ui/said-text.tsx";
 import { Sign } from "../ui/sign.tsx";
-import { useHooks } from "../wire/queries.ts";
 import type { Payload } from "../wire/types.ts";
 import { useWords } from "../words/use-words.ts";
-import { useWire } from "../wire/use-wire.ts";
-import { ruleNamed, worstFirst } from "./wrong.ts";
+import { worstFirst } from "./wrong.ts";
 
 /** Proves every guard through its real path, when somebody wants to know. */
 export function Doctor({ run }: { run: UseMutationResult<Payload<"doctor.run">, Error, void> }) {
@@ -35,7 +33,7 @@ export function Doctor({ run }: { run: UseMutationResult<Payload<"doctor.run">, 
                   <p className="flex flex-wrap items-center gap-2">
                     <Sign kind={one.state === "ok" ? "allow" : one.state === "note" ? "ask" : "error"} word={words.states[one.state]} />
                     <span className="text-muted">{one.what}</span>
-                    {one.what === "guard" ? <GuardLink name={one.name} /> : <span className="font-semibold">{one.name}</span>}
+                    {one.what === "guard" ? <HookLink name={one.name} /> : <span className="font-semibold"><Name of={one.name} /></span>}
                     {one.step !== null && <span className="text-muted">{one.step}</span>}
                   </p>
                   <p>
@@ -52,10 +50,4 @@ export function Doctor({ run }: { run: UseMutationResult<Payload<"doctor.run">, 
       </div>
     </Card>
   );
-}
-
-/** The name of a guard, which leads to its page. */
-export function GuardLink({ name }: { name: string }) {
-  const { me } = useWire();
-  return <HookLink id={ruleNamed(ofTenant(useHooks().data ?? [], me.tenant_id), name)?.id} name={name} />;
 }

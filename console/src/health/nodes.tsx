@@ -1,3 +1,4 @@
+import { Name } from "../ui/name.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { Cell, Row, Table } from "../ui/table.tsx";
 import type { Node } from "../wire/types.ts";
@@ -13,7 +14,7 @@ export function NodesCard({ nodes }: { nodes: readonly Node[] }) {
         {nodes.map((node) => (
           <Row key={node.id} name={node.name}>
             <Cell>
-              <span className="font-semibold">{node.name}</span>
+              <span className="font-semibold"><Name of={node.name} /></span>
               {node.self && <span className="ml-2 rounded bg-tint px-1.5 text-small text-accent">{words.self}</span>}
             </Cell>
             <Cell name={words.state}>

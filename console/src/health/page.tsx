@@ -4,6 +4,8 @@ import { Link } from "@tanstack/react-router";
 import { Reset } from "../hooks/list.tsx";
 import { counted, ofTenant, stateOf } from "../hooks/state.ts";
 import { StateSign } from "../hooks/state-sign.tsx";
+import { HookLink } from "../ui/hook-link.tsx";
+import { Name } from "../ui/name.tsx";
 import { Card, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { SaidText } from "../ui/said-text.tsx";
@@ -13,7 +15,7 @@ import type { BreakerHealth, DoctorCheck, Hook } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { BudgetCard } from "./budget.tsx";
-import { Doctor, GuardLink } from "./doctor.tsx";
+import { Doctor } from "./doctor.tsx";
 import { NodesCard } from "./nodes.tsx";
 import { Parts } from "./parts.tsx";
 import { useBudget, useHealth, useNodes } from "./queries.ts";
@@ -68,7 +70,7 @@ function Breakers({ hooks, on, filling, failed }: { hooks: readonly Hook[]; on: 
           <li key={hook.id} className="mt-2 border-t border-line pt-2">
             <p className="flex flex-wrap items-center gap-2">
               <Link to="/hooks/$id" params={{ id: hook.id }} className="font-semibold hover:underline">
-                {hook.name || hook.id}
+                <Name of={hook.name || hook.id} />
               </Link>
               <StateSign hook={hook} />
               {stateOf(hook) === "tripped" && <Reset hook={hook} />}
@@ -84,7 +86,7 @@ function Breakers({ hooks, on, filling, failed }: { hooks: readonly Hook[]; on: 
             {failed.map((one, at) => (
               <li key={at} className="mt-2 border-t border-line pt-2">
                 <p className="flex flex-wrap items-center gap-2">
-                  <GuardLink name={one.name} />
+                  <HookLink name={one.name} />
                   <Sign kind="error" word={words.doctor.states.failed} />
                 </p>
                 <p className="text-muted">

@@ -1,4 +1,5 @@
 import { GUARD_SIGNS, useLack } from "../ui/guard-sign.tsx";
+import { Name } from "../ui/name.tsx";
 import { Sign, type SignKind } from "../ui/sign.tsx";
 import { Cell, Row, Table } from "../ui/table.tsx";
 import type { Payload } from "../wire/types.ts";
@@ -37,7 +38,7 @@ export function Parts({ health }: { health: Payload<"health.get"> }) {
         {parts.map((one, at) => (
           <Row key={at} name={one.name}>
             <Cell>
-              <span className="font-semibold">{one.name}</span>
+              <span className="font-semibold"><Name of={one.name} /></span>
             </Cell>
             <Cell name={words.kind}>{one.kind}</Cell>
             <Cell name={words.state}>

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Budget, DoctorCheck, Hook, Node } from "../wire/types.ts";
-import { ruleNamed, unprovenBy, worstFirst, wrongWith } from "./wrong.ts";
+import { unprovenBy, worstFirst, wrongWith } from "./wrong.ts";
 
 const hook = (tripped_at: string | null, disabled_reason: string): Hook => ({ enabled: disabled_reason === "", tripped_at, disabled_reason }) as unknown as Hook;
 const budget = (remaining: number): Budget => ({ monthStart: "2026-11-01", budgetTotal: 1000, used: 1000 - remaining, remaining });
@@ -29,12 +29,9 @@ test("what doctor found counts once it ran, its failures first", () => {
   expect(wrongWith([], budget(1000), [], undefined, { checks: [check("a", "ok")], guards })).toEqual([]);
 });
 
-test("guards that doctor could not prove are named, and lead to the rule that has the name alone", () => {
+test("guards that doctor could not prove are named", () => {
   const check = (what: string, name: string, state: DoctorCheck["state"]): DoctorCheck => ({ what, name, state, step: null, message: "", stderr: "" });
   const checks = [check("guard", "a", "failed"), check("guard", "b", "ok"), check("store", "", "failed")];
   expect(unprovenBy({ checks, guards: { armed: 1, total: 2 } })).toEqual([checks[0]]);
   expect(unprovenBy(undefined)).toEqual([]);
-  const rule = (id: string, name: string): Hook => ({ id, name }) as Hook;
-  const rules = [rule("1", "a"), rule("2", "b"), rule("3", "b")];
-  expect([ruleNamed(rules, "a")?.id, ruleNamed(rules, "b"), ruleNamed(rules, "c")]).toEqual(["1", undefined, undefined]);
 });

@@ -30,9 +30,3 @@ export const worstFirst = (checks: readonly DoctorCheck[]): readonly DoctorCheck
 
 /** The guards that doctor could not prove: they are on, and did not stop what they shall stop. Pure. */
 export const unprovenBy = (doctor: Payload<"doctor.run"> | undefined): readonly DoctorCheck[] => (doctor?.checks ?? []).filter(({ what, state }) => what === "guard" && state === "failed");
-
-/** The rule that a name means: the one that has it, where that is only one. Pure. */
-export function ruleNamed(rules: readonly Hook[], name: string): Hook | undefined {
-  const named = rules.filter((rule) => rule.name === name || rule.id === name);
-  return named.length === 1 ? named[0] : undefined;
-}

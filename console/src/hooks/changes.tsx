@@ -4,6 +4,7 @@ import { useState } from "react";
 import { ChooseHook, ChooseTenants } from "../ui/choose.tsx";
 import { EVERY_TENANT } from "../ui/every-tenant.ts";
 import { useListKeys } from "../ui/list-keys.ts";
+import { Name } from "../ui/name.tsx";
 import { Empty, Page, PageHead } from "../ui/page.tsx";
 import { PagedList } from "../ui/paged-list.tsx";
 import { When } from "../ui/when.tsx";
@@ -77,7 +78,7 @@ function ChangeRow({ change, tenant }: { change: HookChange; tenant: string | un
         <When at={change.at} />
       </span>
       <span className="truncate font-medium max-sm:order-1">
-        {change.hook_name || (change.hook_id ?? words.rules.budget.title)}
+        <Name of={change.hook_name || (change.hook_id ?? words.rules.budget.title)} />
         {event !== undefined && (
           <>
             {" "}

@@ -1,6 +1,7 @@
 import { Link, useParams } from "@tanstack/react-router";
 
 import { GuardSign, useLack } from "../ui/guard-sign.tsx";
+import { Name } from "../ui/name.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Cell, Row, Table } from "../ui/table.tsx";
@@ -56,7 +57,7 @@ function One({ first, own }: { first: ConfiguredHook; own: readonly ConfiguredHo
         above={<Link to="/hooks">{words.hooks.title}</Link>}
         shown={
           <>
-            {first.name} <GuardSign state={first.state} />
+            <Name of={first.name} /> <GuardSign state={first.state} />
           </>
         }
         answer={isText ? configured.text : configured.about(own.length)}

@@ -1,6 +1,7 @@
 import { Link } from "@tanstack/react-router";
 
 import { GuardSign, useLack } from "../ui/guard-sign.tsx";
+import { Name } from "../ui/name.tsx";
 import type { ConfiguredHook, HookCountsAt } from "../wire/types.ts";
 import { useWords } from "../words/use-words.ts";
 import { CELL, Did, FIRST_CELL } from "./did.tsx";
@@ -14,7 +15,7 @@ export function ConfiguredRow({ hook, did }: { hook: ConfiguredHook; did: HookCo
     <tr data-configured={hook.name} className="border-t border-line max-sm:block max-sm:px-3 max-sm:py-2">
       <td className={FIRST_CELL}>
         <Link data-row to="/hooks/configured/$family/$name" params={{ family: hook.family, name: hook.name }} className="font-semibold wrap-anywhere hover:underline max-sm:flex max-sm:min-h-11 max-sm:items-center">
-          {hook.name}
+          <Name of={hook.name} />
         </Link>
         <span className="block text-small text-muted">
           {words.rules.readOnly}

@@ -6,6 +6,7 @@ import { causeOf } from "../advice/advice.ts";
 import { AdviceNote } from "../advice/advice-note.tsx";
 import { Button } from "../ui/button.tsx";
 import { Area, Check as Tick, Field, Input } from "../ui/field.tsx";
+import { Name } from "../ui/name.tsx";
 import { Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Sign, type SignKind } from "../ui/sign.tsx";
@@ -149,7 +150,7 @@ function Trial({ all, names }: { all: readonly unknown[]; names: Names }) {
           <Row key={line.number} name={line.name}>
             <Cell name={words.number}>{line.number}</Cell>
             <Cell name={words.hook} className="md:min-w-40">
-              <span className="font-semibold wrap-anywhere">{line.name || words.noName}</span>
+              <span className="font-semibold wrap-anywhere"><Name of={line.name || words.noName} /></span>
             </Cell>
             <Cell name={words.event}>
               <code className="whitespace-nowrap">{line.event}</code>

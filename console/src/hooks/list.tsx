@@ -8,6 +8,7 @@ import { useEverywhere } from "../ui/every-tenant.ts";
 import { FILTER, Input, Select } from "../ui/field.tsx";
 import { type Held, useHeld } from "../ui/held.ts";
 import { useListKeys } from "../ui/list-keys.ts";
+import { Name } from "../ui/name.tsx";
 import { Newer } from "../ui/newer.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
@@ -240,7 +241,7 @@ function HookRow({ hook, did, tenant }: { hook: Hook; did: HookCountsAt | undefi
     <tr className="border-t border-line hover:bg-tint max-sm:block max-sm:px-3 max-sm:py-2">
       <td className={FIRST_CELL}>
         <Link data-row to="/hooks/$id" params={{ id: hook.id }} className="font-semibold hover:underline max-sm:flex max-sm:min-h-11 max-sm:items-center">
-          {hook.name || hook.id}
+          <Name of={hook.name || hook.id} />
         </Link>
         <span className="block text-small text-muted">
           {hook.source === "builtin" && `${words.shipped} · `}
@@ -250,7 +251,7 @@ function HookRow({ hook, did, tenant }: { hook: Hook; did: HookCountsAt | undefi
       <td className={CELL}>{hook.handler_type}</td>
       <td className={CELL}>
         {words.scopes[hook.scope]}
-        {tenant !== undefined && <span className="block text-small text-muted">{tenant.name || tenant.slug}</span>}
+        {tenant !== undefined && <span className="block text-small text-muted"><Name of={tenant.name || tenant.slug} /></span>}
       </td>
       <td className={CELL}>
         {hook.matcher === "" && hook.if_expr === "" && <span className="text-muted">{words.everything}</span>}

@@ -9,6 +9,7 @@ import { ExecutionList } from "../executions/execution-list.tsx";
 import { Button } from "../ui/button.tsx";
 import { Code } from "../ui/code.tsx";
 import { Confirm } from "../ui/dialog.tsx";
+import { Name } from "../ui/name.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { When } from "../ui/when.tsx";
@@ -74,7 +75,7 @@ function OneHook({ hook }: { hook: Hook }) {
         above={<Link to="/hooks">{words.hooks.title}</Link>}
         shown={
           <>
-            {hook.name || hook.id} <StateSign hook={hook} />
+            <Name of={hook.name || hook.id} /> <StateSign hook={hook} />
           </>
         }
         answer={summary(hook, words)}

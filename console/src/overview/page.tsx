@@ -9,6 +9,7 @@ import { ChooseTenants } from "../ui/choose.tsx";
 import { EVERY_TENANT, ofTenants, useEverywhere } from "../ui/every-tenant.ts";
 import { GUARD_SIGNS, GuardSign, useLack } from "../ui/guard-sign.tsx";
 import { useHeld } from "../ui/held.ts";
+import { Name } from "../ui/name.tsx";
 import { Newer } from "../ui/newer.tsx";
 import { Card, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
@@ -210,11 +211,11 @@ function NotArmed({ guards }: { guards: GuardsSummary }) {
               <span className="min-w-0">
                 {guard.hookId === null ? (
                   <Link to="/hooks/configured/$family/$name" params={{ family: guard.family, name: guard.name }} className="font-semibold text-accent underline">
-                    {guard.name}
+                    <Name of={guard.name} />
                   </Link>
                 ) : (
                   <Link to="/hooks/$id" params={{ id: guard.hookId }} className="font-semibold text-accent underline">
-                    {guard.name || guard.hookId}
+                    <Name of={guard.name || guard.hookId} />
                   </Link>
                 )}{" "}
                 <span className="text-muted">
@@ -247,7 +248,7 @@ function HookTable({ title, none, rows, decision, value }: { title: string; none
           {top.map((row) => (
             <li key={`${row.family} ${row.name}`} className="border-b border-line last:border-b-0">
               <Link to="/turns" search={{ hook: row.name, ...(decision === undefined ? {} : { decision }), ...ofTenants(everywhere) } as never} className="flex items-center gap-3 px-3 py-1.5 -outline-offset-2! hover:bg-tint max-sm:min-h-11">
-                <span className="min-w-0 flex-1 truncate font-medium">{row.name}</span>
+                <span className="min-w-0 flex-1 truncate font-medium"><Name of={row.name} /></span>
                 <span className="text-muted">{words.runs(row.runs)}</span>
                 <span className="w-20 text-right">{value(row)}</span>
               </Link>
@@ -287,7 +288,7 @@ function Change({ change, tenant }: { change: HookChange; tenant: string | undef
   const holds = (
     <>
       <span className="min-w-0 flex-1 truncate">
-        <span className="font-medium">{change.hook_name || (change.hook_id ?? all.rules.budget.title)}</span>{" "}
+        <span className="font-medium"><Name of={change.hook_name || (change.hook_id ?? all.rules.budget.title)} /></span>{" "}
         {event !== undefined && (
           <>
             <code className="text-small text-muted">{event}</code>{" "}

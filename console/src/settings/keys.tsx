@@ -6,6 +6,7 @@ import { Button } from "../ui/button.tsx";
 import { CopyField } from "../ui/copy.tsx";
 import { Confirm } from "../ui/dialog.tsx";
 import { Check } from "../ui/field.tsx";
+import { Name } from "../ui/name.tsx";
 import { Card, Empty, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Sign } from "../ui/sign.tsx";
@@ -103,10 +104,10 @@ function KeyTable({ keys, now }: { keys: readonly ApiKey[]; now: number }) {
           return (
             <Row key={key.id} name={key.name}>
               <Cell>
-                <span className="block font-semibold">{key.name}</span>
+                <span className="block font-semibold"><Name of={key.name} /></span>
                 <code className="text-muted">{`${key.prefix}…`}</code>
               </Cell>
-              <Cell name={words.owner}>{key.owner}</Cell>
+              <Cell name={words.owner}><Name of={key.owner} /></Cell>
               <Cell name={words.scopes}>
                 <span>{key.scopes.map((scope) => words.scope[scope].name).join(", ")}</span>
               </Cell>

@@ -5,6 +5,7 @@ import { Button } from "../ui/button.tsx";
 import { Confirm } from "../ui/dialog.tsx";
 import { Field, Input, Select } from "../ui/field.tsx";
 import { MakeForm, Managed, Own } from "../ui/managed.tsx";
+import { Name } from "../ui/name.tsx";
 import { Empty } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Sign } from "../ui/sign.tsx";
@@ -96,7 +97,7 @@ function MemberTable({ members }: { members: readonly Member[] }) {
         {members.map((member) => (
           <Row key={member.userId} name={member.userId}>
             <Cell>
-              <span className="font-semibold">{member.userId}</span>
+              <span className="font-semibold"><Name of={member.userId} /></span>
               {member.userId === me.user_id && <Own>{words.you}</Own>}
             </Cell>
             <Cell name={words.role}>

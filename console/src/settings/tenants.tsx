@@ -5,6 +5,7 @@ import { Button } from "../ui/button.tsx";
 import { Confirm } from "../ui/dialog.tsx";
 import { Field, Input } from "../ui/field.tsx";
 import { MakeForm, Managed, Own } from "../ui/managed.tsx";
+import { Name } from "../ui/name.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { Actions, Cell, Row, Table } from "../ui/table.tsx";
@@ -75,11 +76,11 @@ function TenantTable({ tenants }: { tenants: readonly Tenant[] }) {
         {tenants.map((tenant) => (
           <Row key={tenant.id} name={tenant.slug}>
             <Cell>
-              <span className="font-semibold">{tenant.name || tenant.slug}</span>
+              <span className="font-semibold"><Name of={tenant.name || tenant.slug} /></span>
               {tenant.id === me.tenant_id && <Own>{words.here}</Own>}
             </Cell>
             <Cell name={words.slug}>
-              <code>{tenant.slug}</code>
+              <code><Name of={tenant.slug} /></code>
             </Cell>
             <Cell name={words.state}>
               <Sign kind={tenant.enabled ? "allow" : "off"} word={tenant.enabled ? words.open : words.closed} />

@@ -6,6 +6,7 @@ import { newKey } from "../chat/session-key.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { clsx } from "../ui/clsx.ts";
 import { Input } from "../ui/field.tsx";
+import { Name } from "../ui/name.tsx";
 import { useAgents, useConfigured, useHooks, useSessions, useTenantNames } from "../wire/queries.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useLanguage, useWords } from "../words/use-words.ts";
@@ -163,7 +164,7 @@ function Search({ onClose }: { onClose: () => void }) {
             className={clsx("flex cursor-pointer justify-between gap-2 rounded px-2 py-1 max-sm:min-h-11", index === at && "bg-tint outline-2 -outline-offset-2 outline-accent")}
             onClick={() => go(one)}
           >
-            <span className="truncate">{one.name}</span>
+            <span className="truncate"><Name of={one.name} /></span>
             <span className="shrink-0 text-small text-muted">{one.kind}</span>
           </div>
         ))}

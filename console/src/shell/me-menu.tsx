@@ -3,6 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useContext } from "react";
 
 import { clsx } from "../ui/clsx.ts";
+import { Name } from "../ui/name.tsx";
 import { useTenants } from "../wire/queries.ts";
 import { hasSession } from "../wire/session.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
@@ -30,7 +31,7 @@ export function MeMenu({ more, onFind, onKeys, defaultOpen, className, children 
       {/* It stands beside its button: whoever goes from landmark to landmark comes to it. */}
       <Menu.Content side="top" align="start" className="z-20 min-w-45 rounded-md border border-line bg-surface p-1" aria-label={words.frame.me}>
         <Menu.Label className="px-2 py-1 text-small text-muted">
-          {me.user_id} · {words.roles[me.role]} · {me.tenant_name || me.tenant_slug} · {me.edition} · {me.server.version}
+          <Name of={me.user_id} /> · {words.roles[me.role]} · <Name of={me.tenant_name || me.tenant_slug} /> · {me.edition} · {me.server.version}
         </Menu.Label>
         {more.map(({ to, name }) => (
           <Menu.Item key={to} className={clsx(ITEM, "sm:hidden")} onSelect={() => void navigate({ to })}>

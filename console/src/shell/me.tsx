@@ -1,6 +1,7 @@
 import { useState } from "react";
 
 import { Button } from "../ui/button.tsx";
+import { Name } from "../ui/name.tsx";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { useLater } from "./later.ts";
@@ -17,13 +18,13 @@ export function Me(about: MenuAbout) {
   const [wanted, setWanted] = useState(false);
   const who = (
     <>
-      <span className="block truncate font-semibold text-text max-sm:hidden">{me.user_id}</span>
+      <span className="block truncate font-semibold text-text max-sm:hidden"><Name of={me.user_id} /></span>
       <span className="hidden truncate max-sm:block">{words.frame.more}</span>
       <span className="block truncate" data-testid="role">
         {words.roles[me.role]}
         <span className="max-sm:hidden">
           {" · "}
-          {me.tenant_name || me.tenant_slug}
+          <Name of={me.tenant_name || me.tenant_slug} />
         </span>
       </span>
       <span className="block truncate max-sm:hidden">{me.edition}</span>

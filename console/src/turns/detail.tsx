@@ -6,6 +6,7 @@ import { took } from "../ui/took.ts";
 import { useIsElsewhere } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { HookLink } from "../ui/hook-link.tsx";
+import { Name } from "../ui/name.tsx";
 import { SaidText } from "../ui/said-text.tsx";
 import { Box, type Fact, Facts } from "./box.tsx";
 import { changedPlaces } from "./change.ts";
@@ -26,7 +27,7 @@ export function Detail({ row, turn }: { row: Row; turn: TurnLine }) {
   return (
     <section aria-label={words.turns.detail} className="min-w-0" data-testid="detail">
       <h2 className="mb-2 flex flex-wrap items-center gap-2 text-large font-semibold">
-        <span className={isCode ? "min-w-0 font-mono" : "min-w-0"}>{name}</span>
+        <span className={isCode ? "min-w-0 font-mono" : "min-w-0"}><Name of={name} /></span>
         {row.sign !== undefined && row.sign !== "off" && <Sign kind={row.sign} word={signWord(row, words)} />}
       </h2>
       <Of row={row} turn={turn} />
@@ -79,7 +80,7 @@ function Of({ row, turn }: { row: Row; turn: TurnLine }) {
         <ul className="flex flex-col gap-2">
           {of.hooks.map((hook, at) => (
             <li key={at}>
-              <span className="font-medium">{hook.name}</span> <span className="text-muted">{whySkipped(hook, words)}</span>
+              <span className="font-medium"><Name of={hook.name} /></span> <span className="text-muted">{whySkipped(hook, words)}</span>
             </li>
           ))}
         </ul>
@@ -87,7 +88,7 @@ function Of({ row, turn }: { row: Row; turn: TurnLine }) {
     case "turn":
       return (
         <>
-          <p className="mb-2 whitespace-pre-wrap">{of.detail.turn.prompt}</p>
+          <p className="mb-2 whitespace-pre-wrap"><Name of={of.detail.turn.prompt ?? ""} /></p>
           <Link to="/turns/$id" params={{ id: of.detail.turn.turnId }} className="text-accent underline">
             {words.openChild}
           </Link>

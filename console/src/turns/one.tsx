@@ -4,6 +4,7 @@ import { Fragment, type ReactNode, useCallback, useMemo, useState } from "react"
 import { Button } from "../ui/button.tsx";
 import { ofTenants } from "../ui/every-tenant.ts";
 import { download } from "../ui/download.ts";
+import { Name } from "../ui/name.tsx";
 import { OtherTenant } from "../ui/other-tenant.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
@@ -110,7 +111,7 @@ function One({ family }: { family: Family }) {
         <Actions family={family} />
       </div>
       {isElsewhere && turn.tenantId !== undefined && <OtherTenant id={turn.tenantId} />}
-      {turn.prompt !== null && <p className="mb-3 max-w-200 border-l-3 border-line pl-3 text-muted">{turn.prompt}</p>}
+      {turn.prompt !== null && <p className="mb-3 max-w-200 border-l-3 border-line pl-3 text-muted"><Name of={turn.prompt} /></p>}
       {family.turn.truncated && <p className="mb-3 text-ask">{words.turns.truncated}</p>}
       {rows.length === 0 ? (
         <Empty title={words.turns.nothing}>{words.turns.nothingAbout}</Empty>
@@ -140,10 +141,10 @@ function Sentence({ family, what, choose }: { family: Family; what: ReturnType<t
   const said = note ?? what.why;
   const hook: ReactNode =
     what.row === undefined ? (
-      what.hook
+      <Name of={what.hook} />
     ) : (
       <button type="button" className="inline text-left font-semibold wrap-anywhere text-accent underline" onClick={() => what.row !== undefined && choose(what.row)}>
-        {what.hook === "" ? somebody : what.hook}
+        <Name of={what.hook === "" ? somebody : what.hook} />
       </button>
     );
   const approvedBy = what.kind === "asked" ? approver(approvedOf(approvals, turnId), what.what) : undefined;
@@ -153,7 +154,7 @@ function Sentence({ family, what, choose }: { family: Family; what: ReturnType<t
     return (
       <>
         {(approvedBy === undefined ? words.sentences[what.kind] : words.approvedBy(approvedBy || words.person)).split(/\{(what|hook)\}/).map((part, at) => (
-          <Fragment key={at}>{part === "what" ? <code>{what.what}</code> : part === "hook" ? hook : part}</Fragment>
+          <Fragment key={at}>{part === "what" ? <code><Name of={what.what} /></code> : part === "hook" ? hook : part}</Fragment>
         ))}
         <SaidText text={why} />
         {more}

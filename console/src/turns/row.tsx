@@ -1,5 +1,6 @@
 import { Link } from "@tanstack/react-router";
 
+import { Name } from "../ui/name.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { When } from "../ui/when.tsx";
 import { took } from "../ui/took.ts";
@@ -27,10 +28,17 @@ export function TurnRow({ turn, tenant }: { turn: TurnLine; tenant?: string | un
       <span className="max-sm:order-1">
         <Sign kind={kind} word={words.states[word]} />
       </span>
-      <span className="truncate max-sm:order-3 max-sm:col-span-2">{turn.prompt ?? <span className="text-muted">{words.noPrompt}</span>}</span>
+      <span className="truncate max-sm:order-3 max-sm:col-span-2">{turn.prompt === null ? <span className="text-muted">{words.noPrompt}</span> : <Name of={turn.prompt} />}</span>
       <span className="truncate text-muted max-sm:order-4 max-sm:col-span-2">
-        {turn.agentId}
-        {turn.userId !== null && ` · ${turn.userId}`} · {words.calls(turn.calls)}
+        <Name of={turn.agentId} />
+        {turn.userId !== null && (
+          <>
+            {" · "}
+            <Name of={turn.userId} />
+          </>
+        )}
+        {" · "}
+        {words.calls(turn.calls)}
         {tenant !== undefined && ` · ${tenant}`}
       </span>
       <span className="text-right text-muted max-sm:hidden">{ms === undefined ? "" : took(ms)}</span>

@@ -2,6 +2,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, memo, useEffect, useRef } from "react";
 
 import { clsx } from "../ui/clsx.ts";
+import { Name } from "../ui/name.tsx";
 import { SaidText } from "../ui/said-text.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { took } from "../ui/took.ts";
@@ -139,8 +140,8 @@ const TreeRow = memo(function TreeRow({ one, at, start, height, length, isChosen
         >
           {has ? (isOpen ? "▾" : "▸") : ""}
         </span>
-        <span className={clsx("shrink-0 max-w-[70%] truncate", isCode && "font-mono", quiet && "text-muted", (row.of.kind === "round" || row.of.kind === "call" || row.of.kind === "turn") && "font-semibold")}>{name}</span>
-        <span className="truncate text-muted">{isCode ? about : <SaidText text={about} />}</span>
+        <span className={clsx("shrink-0 max-w-[70%] truncate", isCode && "font-mono", quiet && "text-muted", (row.of.kind === "round" || row.of.kind === "call" || row.of.kind === "turn") && "font-semibold")}><Name of={name} /></span>
+        <span className="truncate text-muted">{isCode ? <Name of={about} /> : <SaidText text={about} />}</span>
       </span>
       <span className="min-w-0 truncate">{isSigned && <Sign kind={row.sign ?? "off"} word={signWord(row, words)} />}</span>
       <span aria-hidden="true" className="relative h-2 max-sm:hidden">

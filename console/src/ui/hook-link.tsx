@@ -1,32 +1,37 @@
 import { Link } from "@tanstack/react-router";
 
-import { useConfigured } from "../wire/queries.ts";
+import { useConfigured, useHooks } from "../wire/queries.ts";
 import { Name } from "./name.tsx";
 
 interface About {
-  /** The rule; a hook of the configuration has none. */
-  readonly id: string | null | undefined;
   readonly name: string;
+  /** The rule, where it is known; a hook of the configuration has none. */
+  readonly id?: string | null | undefined;
 }
 
-/** The name of a hook, which leads to it: to the rule, or to the hook of the configuration that has the name. */
-export function HookLink({ id, name }: About) {
-  const configured = useConfigured().data ?? [];
-  const of = configured.find((hook) => hook.name === name && hook.family !== "skill");
-  const shown = <Name of={name || (id ?? "")} />;
+/** The name of a hook, which leads to the hook where it is known which one that is: of two rules with one name nobody can tell. */
+export function HookLink({ name, id }: About) {
+  const rules = (useHooks().data ?? []).filter((hook) => (hook.name || hook.id) === name);
+  const configured = (useConfigured().data ?? []).find((hook) => hook.name === name && hook.family !== "skill");
   const look = "font-semibold text-accent underline";
-  if (typeof id === "string") {
+  const rule = id ?? (rules.length === 1 && configured === undefined ? rules[0]?.id : undefined);
+  if (rule !== undefined) {
     return (
-      <Link to="/hooks/$id" params={{ id }} className={look}>
-        {shown}
+      <Link to="/hooks/$id" params={{ id: rule }} className={look}>
+        <Name of={name || rule} />
       </Link>
     );
   }
-  return of === undefined ? (
-    <span className="font-semibold">{shown}</span>
-  ) : (
-    <Link to="/hooks/configured/$family/$name" params={{ family: of.family, name: of.name }} className={look}>
-      {shown}
-    </Link>
+  if (configured !== undefined && rules.length === 0) {
+    return (
+      <Link to="/hooks/configured/$family/$name" params={{ family: configured.family, name }} className={look}>
+        <Name of={name} />
+      </Link>
+    );
+  }
+  return (
+    <span className="font-semibold">
+      <Name of={name} />
+    </span>
   );
 }

@@ -5,6 +5,7 @@ import { hasSession } from "../wire/session.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { Button } from "./button.tsx";
+import { Name } from "./name.tsx";
 import { Problem } from "./problem.tsx";
 
 /** Prints a link that signs one in there. */
@@ -29,7 +30,7 @@ export function OtherTenant({ id }: { id: string }) {
           <span>
             {words.rules.otherTenantLink}{" "}
             <code>
-              {LINK} {tenant?.slug ?? id}
+              {LINK} <Name of={tenant?.slug ?? id} />
             </code>
           </span>
         )}

@@ -1,4 +1,5 @@
 import type { en } from "./en.ts";
+import { isolated } from "./isolated.ts";
 import type { Language } from "./language.ts";
 
 export type Words = typeof en;
@@ -10,4 +11,4 @@ export interface Spoken {
 }
 
 /** Gets the texts of a language; nobody waits for those of the other one. */
-export const speak = async (language: Language): Promise<Spoken> => ({ language, words: language === "en" ? (await import("./en.ts")).en : (await import("./zh.ts")).zh });
+export const speak = async (language: Language): Promise<Spoken> => ({ language, words: isolated(language === "en" ? (await import("./en.ts")).en : (await import("./zh.ts")).zh) });
