@@ -5,6 +5,7 @@
 
 use std::path::Path;
 use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use agent::driver::TurnEnding;
 use agent::{Conversation, TurnHandle};
@@ -12,9 +13,14 @@ use domain::approval::ApprovalMode;
 use domain::caller_role::CallerRole;
 use domain::checkpoint::CheckpointKind;
 use domain::execution::Execution;
-use domain::id::{EventId, HookId, SessionId, TenantId, agent_uuid};
+use domain::hook::Family;
+use domain::id::{CallId, EventId, HookId, HookName, SessionId, TenantId, TurnId, agent_uuid};
+use domain::identity::Identity;
 use domain::json::{Object, Value, json};
+use domain::record::{EventRecord, EventRuling, HookOutcome, Record, RecordLines};
 use domain::rule::{Decision, HandlerType};
+use domain::store::OnKept;
+use domain::verdict::VerdictKind;
 use gateway::{could_bind, link_user};
 use host::host::Host;
 use host::session_config::worked_under_anywhere;
@@ -86,7 +92,7 @@ async fn seed(global: &Global) -> Result<(), CliError> {
     let listed = listed.map_err(|error| CliError::failed(error.to_string()))?;
     let rules: Vec<DemoRule> =
         listed.get("hooks").and_then(Value::as_array).into_iter().flatten().filter_map(DemoRule::of).collect();
-    keep(&host, history(&rules, Timestamp::now()))?;
+    keep(&host, history(&rules, &session_of(&host, "demo"), Timestamp::now()))?;
     let worked = work(&host).await;
     host.close().await;
     worked
@@ -97,8 +103,7 @@ async fn work(host: &Host) -> Result<(), CliError> {
     let runner = host.runner(None, None)?;
     let user = link_user(&host.loaded.config.gateway, CallerRole::Admin);
     for (name, prompt) in [("demo", PROMPT), ("publish", ASKS)] {
-        let key = SessionId::new(format!("agent:main:ws:{user}:{name}"));
-        let opened = Conversation::open(host.sessions.clone(), key);
+        let opened = Conversation::open(host.sessions.clone(), session_of(host, name));
         let opened = opened.map_err(|error| CliError::failed(error.to_string()))?;
         let under = worked_under_anywhere(&host.loaded);
         let mut conversation = opened.on("ws", name).with(user.clone()).under(under);
@@ -115,6 +120,12 @@ async fn work(host: &Host) -> Result<(), CliError> {
         }
     }
     Ok(())
+}
+
+/// The conversation `name` of whoever signs in.
+fn session_of(host: &Host, name: &str) -> SessionId {
+    let user = link_user(&host.loaded.config.gateway, CallerRole::Admin);
+    SessionId::new(format!("agent:main:ws:{user}:{name}"))
 }
 
 /// The rule that leaves a call to a person.
@@ -144,41 +155,51 @@ struct DemoRule {
     version: u32,
     event: CheckpointKind,
     tool: Option<&'static str>,
+    refuses: bool,
 }
 
 impl DemoRule {
     /// One of the demo's own, of those that are listed.
     fn of(listed: &Value) -> Option<Self> {
         let text = |name: &str| listed.get(name).and_then(Value::as_str);
-        let (event, tool) = match text("name")? {
-            "secrets" => (CheckpointKind::PreToolUse, Some("read_file")),
-            "asks-before-publishing" => (CheckpointKind::PreToolUse, Some("exec")),
-            "no-keys-in-prompts" => (CheckpointKind::UserPromptSubmit, None),
+        let (event, tool, refuses) = match text("name")? {
+            "secrets" => (CheckpointKind::PreToolUse, Some("read_file"), true),
+            "asks-before-publishing" => (CheckpointKind::PreToolUse, Some("exec"), false),
+            "no-keys-in-prompts" => (CheckpointKind::UserPromptSubmit, None, true),
             _ => return None,
         };
         let version = listed.get("version").and_then(Value::as_u64).and_then(|version| u32::try_from(version).ok())?;
-        Some(Self { id: HookId::from(text("id")?), name: text("name")?.to_owned(), version, event, tool })
+        Some(Self { id: HookId::from(text("id")?), name: text("name")?.to_owned(), version, event, tool, refuses })
     }
 }
 
-/// A week of executions of `rules` before `now`, oldest first. Pure but for ids.
-fn history(rules: &[DemoRule], now: Timestamp) -> Vec<Execution> {
+/// What a rule said once, as each listing has it: the row of the rule, and the events of the turn in which it was asked.
+struct MadeUp {
+    execution: Execution,
+    events: [EventRecord; 2],
+}
+
+/// A week of what `rules` said in `session` before `now`, oldest first. Pure but for ids.
+fn history(rules: &[DemoRule], session: &SessionId, now: Timestamp) -> Vec<MadeUp> {
     let every = SignedDuration::from_hours(24).as_secs() / A_DAY;
     let rows = (1..=DAYS * A_DAY).rev().filter_map(|number| {
         let rule = rules.get(usize::try_from(number).ok()? % rules.len().max(1))?;
         let at = now.checked_sub(SignedDuration::from_secs(number * every)).ok()?;
-        Some(made_up(rule, number, at))
+        Some(made_up(rule, session, number, at))
     });
     rows.collect()
 }
 
-fn made_up(rule: &DemoRule, number: i64, at: Timestamp) -> Execution {
+fn made_up(rule: &DemoRule, session: &SessionId, number: i64, at: Timestamp) -> MadeUp {
     // Every fifth is refused: a week in which the rules had something to do.
-    let decision = if number % 5 == 0 { Decision::Block } else { Decision::Allow };
+    let decision = if rule.refuses && number % 5 == 0 { Decision::Block } else { Decision::Allow };
+    let took = Duration::from_millis(u64::try_from(1 + number % 7).unwrap_or(1));
+    let events = events_of(rule, session, decision, at, took);
     let tenant = TenantId::default_tenant();
     let mut metadata = Object::new();
     metadata.insert("made_up".to_owned(), true.into());
-    Execution {
+    let asked = &events[0];
+    let execution = Execution {
         id: Uuid::now_v7().to_string(),
         hook_id: Some(rule.id.clone()),
         hook_name: rule.name.clone(),
@@ -186,17 +207,17 @@ fn made_up(rule: &DemoRule, number: i64, at: Timestamp) -> Execution {
         handler_type: HandlerType::Script,
         agent_id: Some(agent_uuid(&tenant, "main")),
         tenant_id: tenant,
-        session_id: None,
-        turn_id: None,
-        event_id: EventId::fresh().to_string(),
-        trace_id: None,
+        session_id: Some(session.to_string()),
+        turn_id: Some(asked.who.turn_id.to_string()),
+        event_id: asked.event_id.to_string(),
+        trace_id: Some(asked.who.trace_id.to_string()),
         event: rule.event,
         tool_name: rule.tool.map(str::to_owned),
-        tool_call_id: None,
+        tool_call_id: asked.who.tool_call_id.as_ref().map(ToString::to_string),
         input_hash: None,
         decision,
         reason: Some(MADE_UP.to_owned()),
-        duration_ms: u64::try_from(number % 7).unwrap_or_default(),
+        duration_ms: u64::try_from(took.as_millis()).unwrap_or_default(),
         retry: 0,
         dedup_key: None,
         error: None,
@@ -204,12 +225,75 @@ fn made_up(rule: &DemoRule, number: i64, at: Timestamp) -> Execution {
         output: None,
         metadata,
         created_at: at,
-    }
+    };
+    MadeUp { execution, events }
 }
 
-fn keep(host: &Host, executions: Vec<Execution>) -> Result<(), CliError> {
+/// The turn in which `rule` was asked: that event, and the end.
+fn events_of(
+    rule: &DemoRule,
+    session: &SessionId,
+    decision: Decision,
+    at: Timestamp,
+    took: Duration,
+) -> [EventRecord; 2] {
+    let word = if decision == Decision::Block { VerdictKind::Deny } else { VerdictKind::Continue };
+    let top = Identity::top("main", session.as_str(), TurnId::fresh());
+    let who = Identity {
+        iteration: u32::from(rule.tool.is_some()),
+        tool_call_id: rule.tool.map(|_| CallId::from("made_up")),
+        ..top.clone()
+    };
+    let mut hooks = RecordLines::default();
+    hooks.push(Record {
+        hook: HookName::from(rule.name.as_str()),
+        family: Family::Rule,
+        checkpoint: rule.event,
+        outcome: HookOutcome::Said { word, reason: Some(MADE_UP.to_owned()), took },
+        warnings: Vec::new(),
+        change: None,
+        again: false,
+        account: None,
+        stored: None,
+    });
+    let text = (word == VerdictKind::Deny).then(|| MADE_UP.to_owned());
+    let asked = EventRecord {
+        event_id: EventId::fresh(),
+        at,
+        checkpoint: rule.event,
+        kind: None,
+        who,
+        tool: rule.tool.map(str::to_owned),
+        input: None,
+        ruling: EventRuling { text, ..EventRuling::word(word) },
+        hooks,
+    };
+    let end = EventRecord {
+        event_id: EventId::fresh(),
+        at: at.checked_add(took).unwrap_or(at),
+        checkpoint: CheckpointKind::Runtime,
+        kind: Some("turn_end"),
+        who: top,
+        tool: None,
+        input: None,
+        ruling: EventRuling::word(VerdictKind::Continue),
+        hooks: RecordLines::default(),
+    };
+    [asked, end]
+}
+
+/// Keeps a history where every page looks for it: pages that count decisions read events, others rows of rules.
+fn keep(host: &Host, history: Vec<MadeUp>) -> Result<(), CliError> {
+    let (executions, events): (Vec<Execution>, Vec<[EventRecord; 2]>) =
+        history.into_iter().map(|one| (one.execution, one.events)).unzip();
+    kept(|done| host.store.keep(events.into_iter().flatten().collect(), done))?;
+    kept(|done| host.store.keep_executions(executions, done))
+}
+
+/// Waits until what is handed over is kept.
+fn kept(hand_over: impl FnOnce(OnKept)) -> Result<(), CliError> {
     let (say, hear) = channel();
-    host.store.keep_executions(executions, Box::new(move |kept| drop(say.send(kept))));
+    hand_over(Box::new(move |kept| drop(say.send(kept))));
     match hear.recv() {
         Ok(kept) => kept.map_err(|error| CliError::failed(error.to_string())),
         Err(_) => Err(CliError::failed("the demo's history was not kept")),
@@ -226,12 +310,33 @@ mod tests {
         assert!(rule("somebody-elses").is_none());
         let rules = ["secrets", "asks-before-publishing", "no-keys-in-prompts"].map(|name| rule(name).unwrap());
         let now: Timestamp = "2026-01-08T00:00:00Z".parse().unwrap();
-        let rows = history(&rules, now);
+        let session = SessionId::from("agent:main:ws:you:demo");
+        let history_of = |rules: &[DemoRule]| history(rules, &session, now);
+        let rows: Vec<Execution> = history_of(&rules).into_iter().map(|one| one.execution).collect();
         assert_eq!(rows.len(), 84);
         assert!(rows.is_sorted_by_key(|row| row.created_at));
         assert_eq!(rows[0].created_at, "2026-01-01T00:00:00Z".parse().unwrap());
         assert!(rows.iter().all(|row| row.reason.as_deref() == Some(MADE_UP) && row.created_at < now));
-        assert!(rows.iter().any(|row| row.decision == Decision::Block));
-        assert_eq!(history(&[], now), []);
+        let refused =
+            |name: &str| rows.iter().filter(|row| row.hook_name == name && row.decision == Decision::Block).count();
+        assert!(refused("secrets") > 0 && refused("no-keys-in-prompts") > 0);
+        assert_eq!(refused("asks-before-publishing"), 0, "it refuses nothing, it asks");
+        assert!(history_of(&[]).is_empty());
+    }
+
+    #[test]
+    fn every_row_of_the_history_has_its_event_which_says_the_same() {
+        let rule = DemoRule::of(&json!({ "id": "h", "name": "secrets", "version": 1 })).unwrap();
+        let session = SessionId::from("agent:main:ws:you:demo");
+        let at: Timestamp = "2026-01-08T00:00:00Z".parse().unwrap();
+        for (number, word) in [(5, VerdictKind::Deny), (6, VerdictKind::Continue)] {
+            let MadeUp { execution, events: [asked, end] } = made_up(&rule, &session, number, at);
+            assert_eq!(execution.event_id, asked.event_id.to_string());
+            assert_eq!(execution.turn_id.as_deref(), Some(asked.who.turn_id.as_str()));
+            assert_eq!((asked.at, asked.who.session_id.as_str()), (execution.created_at, session.as_str()));
+            assert_eq!((asked.ruling.word, asked.hooks.len()), (word, 1));
+            assert_eq!((end.kind, &end.who.turn_id), (Some("turn_end"), &asked.who.turn_id));
+            assert!(end.at > at);
+        }
     }
 }

@@ -53,6 +53,16 @@ fn the_console_of_the_demo_has_something_to_see_and_leaves_nothing() {
     assert_eq!(made_up.len(), 84);
     assert!(real.iter().any(|row| row["reason"] == "keys stay where they are"), "{real:#?}");
 
+    // Pages that count read the same.
+    let counts = you.done("hooks.counts", json!({}));
+    for name in ["secrets", "asks-before-publishing", "no-keys-in-prompts"] {
+        let of_rule = |row: &&Value| row["hook_name"] == name;
+        let counted = counts["hooks"].as_array().unwrap().iter().find(|one| one["name"] == name).unwrap();
+        assert_eq!(counted["runs"], rows.iter().filter(of_rule).count(), "{name}: {counted}");
+        let refused = rows.iter().filter(of_rule).filter(|row| row["decision"] == "block").count();
+        assert_eq!(counted["blocked"], refused, "{name}: {counted}");
+    }
+
     // The rules are in force, and the answer goes on with the turn.
     you.done("approvals.approve", json!({ "id": waiting[0]["id"] }));
     let done = you.event("agent", |event| event["type"] == "run.completed");
