@@ -64,7 +64,7 @@ test("an execution of one's own opens from its address, for those below admin to
   await own.reload();
   await own.getByTestId("answer").getByText("nobody looks").waitFor();
   const address = new URL(own.url()).pathname;
-  await own.locator("dt", { hasText: /^Trace$/ }).locator("xpath=following-sibling::dd[1]").getByRole("link").click();
+  await own.locator("dt", { hasText: /^Turn$/ }).locator("xpath=following-sibling::dd[1]").getByRole("link").click();
   await own.getByTestId("detail").getByRole("heading", { name: /guard/ }).waitFor();
   // Somebody else who may not see it is told that it is not there; an administrator sees it.
   const viewer = await signedIn(await rig.person(), gateway, address, "a-viewer");
@@ -84,5 +84,5 @@ test("executions are filtered by what failed", async () => {
   await expect.poll(() => page.locator("[data-row]").allInnerTexts()).toEqual([expect.stringContaining("throws")]);
   await expect.poll(() => page.url()).toContain("fault=protocol_error");
   await page.getByLabel("Fault").selectOption({ label: "killed" });
-  await page.getByText("No hook answered anything here").waitFor();
+  await page.getByText("No rule answered anything here").waitFor();
 });

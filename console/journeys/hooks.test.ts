@@ -310,7 +310,7 @@ test("executions are paged by the cursor and filtered in the address", async () 
   await page.locator("input[name=token]").fill(TOKEN);
   await page.locator("input[name=user]").fill("anna");
   await page.locator("button[type=submit]").click();
-  await page.getByText("No hook answered anything here").or(page.locator("[data-row]").first()).first().waitFor();
+  await page.getByText("No rule answered anything here").or(page.locator("[data-row]").first()).first().waitFor();
   const counts = await rule(page, scripted("counts", "^list_dir$", { decision: "allow" }));
   await done(page, "anna", "chat.send", { message: "find everything", agentId: "main" });
   const { executions } = (await done(page, "anna", "hooks.history", { hookId: counts, limit: 200 })) as { executions: { id: string }[] };
@@ -333,7 +333,7 @@ test("executions are paged by the cursor and filtered in the address", async () 
   await page.goto(`${own.url}/executions?decision=allow`);
   await list.waitFor();
   await page.getByLabel("Decision").selectOption("ask");
-  await page.getByText("No hook answered anything here").waitFor();
+  await page.getByText("No rule answered anything here").waitFor();
   await expect.poll(() => page.url()).toContain("decision=ask");
   await context.close();
   await own.close();
@@ -347,7 +347,7 @@ test("what was typed in a form is there again after the session ended and somebo
   // Another device of hers ends every session of hers.
   const other = await rig.person();
   const there = await signedIn(other, gateway, "/settings", "dora");
-  await there.getByRole("button", { name: "Sign this device out" }).click();
+  await there.getByRole("button", { name: "Sign out there" }).click();
   await page.locator("input[name=token]").waitFor();
   await page.locator("input[name=token]").fill(TOKEN);
   await page.locator("input[name=user]").fill("dora");

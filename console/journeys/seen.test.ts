@@ -94,7 +94,7 @@ test("the chain has all families in running order, for an event that is made up 
   await page.getByRole("link", { name: "What would run now?" }).click();
   const at = (name: string) => page.getByRole("region", { name, exact: true });
   await at("pre_tool_use").getByText("looks").waitFor();
-  await expect.poll(() => at("pre_tool_use").innerText()).toMatch(/is asked\s+looks[^]*Then: continue/);
+  await expect.poll(() => at("pre_tool_use").innerText()).toMatch(/is asked\s+looks[^]*Then: allow/);
   await expect.poll(() => at("before_tool").innerText()).toMatch(/is not asked\s+freeze[^]*does not match[^]*Then: is not asked/);
   await expect.poll(() => page.getByLabel("Tool", { exact: true }).inputValue()).toBe("list_dir");
   // A rule that came later was not there then.
@@ -114,7 +114,7 @@ test("the chain has all families in running order, for an event that is made up 
   const past = page.getByLabel("An event that happened");
   await past.selectOption((await past.locator("option", { hasText: "list_dir" }).first().getAttribute("value")) ?? "");
   await at("pre_tool_use").getByText("looks").waitFor();
-  await expect.poll(() => at("pre_tool_use").innerText()).toContain("Then: continue");
+  await expect.poll(() => at("pre_tool_use").innerText()).toContain("Then: allow");
   await expect.poll(() => page.url()).toContain("row=");
 });
 

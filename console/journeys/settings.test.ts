@@ -209,13 +209,13 @@ test("somebody sees their devices and signs out one, and all", async () => {
   const here = await signedIn(one, gateway, "/settings", "dora");
   const there = await signedIn(two, gateway, "/settings", "dora");
   await here.reload();
-  await here.getByRole("button", { name: "Sign this device out" }).click();
+  await here.getByRole("button", { name: "Sign out there" }).click();
   await there.locator("input[name=token]").waitFor();
-  await here.getByRole("button", { name: "Sign this device out" }).waitFor({ state: "detached" });
+  await here.getByRole("button", { name: "Sign out there" }).waitFor({ state: "detached" });
   const again = await signedIn(await rig.person(), gateway, "/settings", "dora");
   await again.getByRole("button", { name: "Sign out everywhere" }).click();
   const sure = again.getByRole("dialog");
-  await expect.poll(() => sure.innerText()).toContain("All 2 sessions end");
+  await expect.poll(() => sure.innerText()).toContain("Both sessions end");
   await sure.getByRole("button", { name: "Sign out everywhere" }).click();
   await again.locator("input[name=token]").waitFor();
   // Nothing was wrong: it is told, and not as an error.

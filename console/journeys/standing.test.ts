@@ -47,7 +47,7 @@ test("a rule that never answered is not armed, and each number leads to those th
   await tile(/unproven/).click();
   await page.getByRole("link", { name: "guard", exact: true }).waitFor();
   await expect.poll(() => page.locator("tbody [data-row]").allInnerTexts()).toEqual(["guard"]);
-  await page.getByText("it has not answered anything since it was added or changed").first().waitFor();
+  await page.getByText("it has answered no event and no test since it was saved").first().waitFor();
   // A test of it as it stands proves it.
   expect((await ask(page, "system", "hooks.test", { hookId: guard, sampleEvent: { toolName: "exec", toolInput: {} } })).ok).toBe(true);
   await go(page, "/");

@@ -1,4 +1,5 @@
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useMemo } from "react";
 
 import { ChooseTenants } from "../ui/choose.tsx";
 import { EVERY_TENANT, useEverywhere } from "../ui/every-tenant.ts";
@@ -17,6 +18,7 @@ import type { Approval } from "../wire/types.ts";
 import { useMay } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { StateWord } from "./answer.tsx";
+import { inOrder } from "./parts.ts";
 
 const NONE: readonly Approval[] = [];
 const idOf = ({ id }: Approval): string => id;
@@ -40,7 +42,7 @@ function Queue() {
   const all = search["all"] === "yes";
   const everywhere = useEverywhere();
   const found = useApprovals(all, everywhere);
-  const rows = found.data ?? NONE;
+  const rows = useMemo(() => inOrder(found.data ?? NONE), [found.data]);
   const waiting = rows.filter(({ state }) => state === "waiting").length;
   useListKeys();
   const set = (name: string, value: string | undefined): void => void navigate({ to: "/approvals", search: (before: Record<string, unknown>) => ({ ...before, [name]: value }) as never, replace: true });
@@ -88,7 +90,7 @@ function Row({ approval, tenant }: { approval: Approval; tenant: string | undefi
         data-row
         to="/approvals/$id"
         params={{ id: approval.id }}
-        className="grid grid-cols-[104px_minmax(0,1fr)_auto] items-start gap-3 px-3 py-2 -outline-offset-2! hover:bg-tint max-sm:grid-cols-1 max-sm:gap-1 max-sm:py-3"
+        className="grid grid-cols-[minmax(128px,auto)_minmax(0,1fr)_auto] items-start gap-3 px-3 py-2 -outline-offset-2! hover:bg-tint max-sm:grid-cols-1 max-sm:gap-1 max-sm:py-3"
       >
         <StateWord approval={approval} />
         <span className="min-w-0">

@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 
 import { en } from "../words/en.ts";
 import { zh } from "../words/zh.ts";
-import { isOpen, partsOf, whoMay } from "./parts.ts";
+import type { Approval } from "../wire/types.ts";
+import { inOrder, isOpen, partsOf, whoMay } from "./parts.ts";
 
 const json = (value: object): string => JSON.stringify(value, null, 2);
 
@@ -34,4 +35,10 @@ test("sentences stand beside each other as a language has them", () => {
 
 test("what waits, or was approved and has not run, is still open", () => {
   expect((["waiting", "approved", "used", "refused", "void", "expired"] as const).filter(isOpen)).toEqual(["waiting", "approved"]);
+});
+
+test("what waits stands above what was answered", () => {
+  const one = (state: Approval["state"], minute: number) => ({ state, asked_at: `2026-01-01T00:0${minute}:00Z` }) as Approval;
+  const all = [one("used", 1), one("waiting", 2), one("refused", 3), one("waiting", 4)];
+  expect(inOrder(all).map(({ state, asked_at }) => `${state} ${asked_at.slice(15, 16)}`)).toEqual(["waiting 2", "waiting 4", "refused 3", "used 1"]);
 });

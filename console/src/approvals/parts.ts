@@ -4,6 +4,13 @@ import type { Words } from "../words/use-words.ts";
 /** Whether something may still become of an approval: it waits, or the call that was approved has not run yet. Pure. */
 export const isOpen = (state: Approval["state"]): boolean => state === "waiting" || state === "approved";
 
+/** Approvals as they are looked at: what waits stands first, the oldest of it on top; then what was answered, the newest on top. Pure. */
+export function inOrder(approvals: readonly Approval[]): readonly Approval[] {
+  const rank = ({ state }: Approval): number => (state === "waiting" ? 0 : 1);
+  const later = (one: Approval, other: Approval): number => Date.parse(one.asked_at) - Date.parse(other.asked_at);
+  return [...approvals].sort((one, other) => rank(one) - rank(other) || (one.state === "waiting" ? later(one, other) : later(other, one)));
+}
+
 /** Who may answer, in a sentence or two. Pure. */
 export function whoMay({ named, otherThanAsker, asker }: Approvers, words: Words["approvals"]): string {
   if (named?.length === 0) {

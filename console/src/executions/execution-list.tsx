@@ -11,6 +11,7 @@ import { PagedList } from "../ui/paged-list.tsx";
 import { SaidText } from "../ui/said-text.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { beginOf, isSpan, SpanSelect } from "../ui/span.tsx";
+import { wholeMs } from "../ui/took.ts";
 import { When } from "../ui/when.tsx";
 import { usePaged } from "../wire/paged.ts";
 import { useTenantNames } from "../wire/queries.ts";
@@ -22,7 +23,7 @@ import { useLive } from "./use-live.ts";
 /** How many rows are fetched at first: more than one sees at once; and then: as many as the server gives. */
 const FIRST_PAGE = 50;
 const NEXT_PAGE = 200;
-const HEIGHT = { wide: 33, narrow: 69 };
+const HEIGHT = { wide: 33, narrow: 93 };
 
 type Query = Params<"hooks.history">;
 
@@ -138,24 +139,24 @@ function Row({ row, showHook, tenant }: { row: Execution; showHook: boolean; ten
       data-row
       to="/executions/$id"
       params={{ id: row.id }}
-      className="grid grid-cols-[88px_96px_minmax(0,1fr)_minmax(0,2fr)_72px] items-center gap-2 px-3 py-1.5 -outline-offset-2! hover:bg-tint max-sm:grid-cols-[96px_minmax(0,1fr)]"
+      className="grid grid-cols-[88px_96px_minmax(0,1fr)_minmax(0,2fr)_72px] items-center gap-2 px-3 py-1.5 -outline-offset-2! hover:bg-tint max-sm:grid-cols-[96px_minmax(0,1fr)] max-sm:gap-y-0.5"
     >
-      <span className="text-muted max-sm:hidden">
+      <span className="text-muted max-sm:order-4">
         <When at={row.created_at} />
       </span>
-      <span>
+      <span className="max-sm:order-1">
         <Sign kind={row.decision} word={words.decisions[row.decision]} />
       </span>
-      <span className="truncate">
+      <span className="truncate max-sm:order-2">
         {showHook && <span className="font-medium"><Name of={row.hook_name || (row.hook_id ?? "")} /> </span>}
         {row.tool_name !== null && <code>{row.tool_name}</code>}
         {!showHook && row.tool_name === null && <code>{row.event}</code>}
         {tenant !== undefined && <span className="text-small text-muted"> · {tenant}</span>}
       </span>
-      <span className="truncate text-muted max-sm:col-span-2">
+      <span className="truncate text-muted max-sm:order-3 max-sm:col-span-2">
         <SaidText text={row.reason ?? row.error ?? ""} />
       </span>
-      <span className="text-right text-muted max-sm:hidden">{row.duration_ms} ms</span>
+      <span className="text-right text-muted max-sm:order-5">{wholeMs(row.duration_ms)}</span>
     </Link>
   );
 }

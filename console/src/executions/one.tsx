@@ -9,11 +9,13 @@ import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { SaidText } from "../ui/said-text.tsx";
 import { Sign } from "../ui/sign.tsx";
+import { wholeMs } from "../ui/took.ts";
 import { When } from "../ui/when.tsx";
 import { RequestError } from "../wire/client.ts";
 import type { Execution, OutputHead } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
+import { knownMember } from "./member.ts";
 
 /** One row: all of it for those who may read it, else what the list has. */
 export function ExecutionPage() {
@@ -63,7 +65,7 @@ function One({ row }: { row: Shown }) {
     [all.hooks.fields.event, <code key="event">{row.event}</code>],
     [all.test.tool, row.tool_name === null ? null : <code key="tool">{row.tool_name}</code>],
     [words.when, <When key="when" at={row.created_at} />],
-    [words.took, `${row.duration_ms} ms`],
+    [words.took, wholeMs(row.duration_ms)],
     [all.test.error, row.errorDetail ?? row.error],
     [
       words.session,
@@ -83,8 +85,8 @@ function One({ row }: { row: Shown }) {
     ],
     [
       words.trace,
-      row.trace_id === null || row.turn_id === null ? (
-        row.trace_id
+      row.trace_id === null || row.turn_id === null || row.trace_id === row.turn_id ? (
+        row.trace_id === row.turn_id ? null : row.trace_id
       ) : (
         <Link key="trace" to="/turns/$id" params={{ id: row.turn_id }} search={{ execution: row.id } as never} className="text-accent underline">
           {row.trace_id}
@@ -118,12 +120,15 @@ function One({ row }: { row: Shown }) {
                 <dd className="min-w-0 whitespace-pre-wrap">{value}</dd>
               </div>
             ))}
-          {Object.entries(row.metadata).filter(([title]) => title !== "trace_id").map(([title, value]) => (
-            <div key={title} className="contents">
-              <dt className="font-mono text-muted">{title}</dt>
-              <dd className="min-w-0 font-mono">{typeof value === "string" ? value : JSON.stringify(value)}</dd>
-            </div>
-          ))}
+          {Object.entries(row.metadata).filter(([name]) => name !== "trace_id").map(([name, value]) => {
+            const known = knownMember(name, value, all);
+            return (
+              <div key={name} className="contents">
+                <dt className={known === undefined ? "font-mono text-muted" : "text-muted"}>{known?.title ?? name}</dt>
+                <dd className={known === undefined ? "min-w-0 font-mono" : "min-w-0"}>{known?.value ?? (typeof value === "string" ? value : JSON.stringify(value))}</dd>
+              </div>
+            );
+          })}
         </dl>
         <Output name={all.test.stdout} head={row.stdout} />
         <Output name={all.test.stderr} head={row.stderr} />

@@ -16,6 +16,7 @@ import { useWords } from "../words/use-words.ts";
 import { changes, type Draft, toDraft, toRecord } from "./draft.ts";
 import { HookFields } from "./form.tsx";
 import { drop, keep, keptDraft, placeOf } from "./kept.ts";
+import { stateOf } from "./state.ts";
 import { TestPanel } from "./test-panel.tsx";
 
 const isConflict = (error: unknown): boolean => error instanceof RequestError && error.message.startsWith("version conflict");
@@ -95,7 +96,7 @@ export function EditHook({ hook }: { hook: Hook }) {
               {words.discard}
             </Button>
             <span role="status" className="text-small text-muted">
-              {save.isSuccess && !isDirty ? words.saved(base.version) : words.versionOf(base.version)}
+              {save.isSuccess && !isDirty ? words.saved(base.version, stateOf(base) === "on") : words.versionOf(base.version)}
             </span>
           </div>
         </form>

@@ -192,6 +192,9 @@ function Actions({ hook }: { hook: Hook }) {
   );
 }
 
+/** How whoever created a rule begins that came from a file. */
+const FROM_FILE = "file:";
+
 function Overview({ hook }: { hook: Hook }) {
   const words = useWords();
   const mayTest = useMay("operator");
@@ -208,7 +211,7 @@ function Overview({ hook }: { hook: Hook }) {
     [words.hooks.fields.onTrip, words.hooks.fallbacks[hook.on_trip]],
     [words.hooks.fields.mayRewrite, hook.may_rewrite ? words.test.yes : words.test.no],
     [words.hooks.version, String(hook.version)],
-    [words.hooks.createdBy, hook.created_by ?? "–"],
+    [words.hooks.createdBy, hook.source === "builtin" ? words.hooks.byPintle("") : hook.created_by?.startsWith(FROM_FILE) === true ? words.hooks.byPintle(hook.created_by.slice(FROM_FILE.length)) : (hook.created_by ?? "–")],
     ["ID", hook.id],
   ];
   return (

@@ -23,7 +23,10 @@ export function DecisionChart({ decisions, span }: { decisions: DecisionsOverTim
   const { bars, top } = stacked(decisions.buckets);
   const step = WIDTH / Math.max(1, bars.length);
   const { bucketMs } = decisions;
-  const clock = new Intl.DateTimeFormat(language, bucketMs >= 86_400_000 ? { month: "short", day: "numeric" } : { hour: "2-digit", minute: "2-digit" });
+  const day = { month: "short", day: "numeric" } as const;
+  const time = { hour: "2-digit", minute: "2-digit" } as const;
+  // An hour ago was today for whoever looks at it, a day ago was not.
+  const clock = new Intl.DateTimeFormat(language, span === "hour" ? time : { ...day, ...time });
   const go = (at: string): void => {
     void navigate({ to: "/turns", search: { since: at, until: new Date(Date.parse(at) + bucketMs).toISOString(), ...ofTenants(everywhere) } as never });
   };

@@ -19,7 +19,7 @@ import { When } from "../ui/when.tsx";
 import { took } from "../ui/took.ts";
 import type { GuardLine, GuardsSummary, HookChange, HookCounts, Payload, TurnLine } from "../wire/types.ts";
 import { useConfigured, useHooks, useIsGone, useTenantNames } from "../wire/queries.ts";
-import { useWire } from "../wire/use-wire.ts";
+import { useMay, useWire } from "../wire/use-wire.ts";
 import { useLanguage, useWords } from "../words/use-words.ts";
 import { DecisionChart } from "./chart.tsx";
 
@@ -89,11 +89,13 @@ function Parts({ overview, blocked, span }: { overview: Overview; blocked: reado
   const stopped = useHeld(blocked, turnId, { keeps: true });
   const everywhere = useEverywhere();
   const tenants = useTenantNames();
+  const seesAll = useMay("admin");
   return (
     <div className="flex flex-col gap-4">
       <Tiles overview={overview} span={span} />
+      {!seesAll && <p className="-mt-2 text-small text-muted">{words.overview.ownOnly}</p>}
       <NotArmed guards={overview.guards} />
-      <Part title={words.overview.over}>
+      <Part title={seesAll ? words.overview.over : words.overview.overOwn}>
         <DecisionChart decisions={overview.decisions} span={span} />
       </Part>
       {stopped.shown.length > 0 && (
@@ -112,8 +114,8 @@ function Parts({ overview, blocked, span }: { overview: Overview; blocked: reado
         </section>
       )}
       <div className="grid grid-cols-2 gap-4 max-lg:grid-cols-1">
-        <HookTable title={words.overview.blocking} none={words.overview.noBlocks} rows={mostBlocked(overview.blocking)} decision="blocked" value={(row) => words.hooks.share(row.blocked, row.runs)} />
-        <HookTable title={words.overview.slowest} none={words.overview.noHooks} rows={overview.slowest} value={(row) => (row.p95Ms === null ? "–" : took(row.p95Ms))} />
+        <HookTable title={words.overview.blocking} none={seesAll ? words.overview.noBlocks : words.overview.noBlocksOwn} rows={mostBlocked(overview.blocking)} decision="blocked" value={(row) => words.hooks.share(row.blocked, row.runs)} />
+        <HookTable title={words.overview.slowest} about={words.overview.slowestAbout} none={seesAll ? words.overview.noHooks : words.overview.noHooksOwn} rows={overview.slowest} value={(row) => (row.p95Ms === null ? "–" : took(row.p95Ms))} />
       </div>
       <div className="grid grid-cols-2 gap-4 max-lg:grid-cols-1">
         {/* Each tenant has a budget of its own. */}
@@ -235,13 +237,14 @@ function NotArmed({ guards }: { guards: GuardsSummary }) {
 const mostBlocked = (rows: readonly HookCounts[]): readonly HookCounts[] => rows.filter(({ blocked }) => blocked > 0).sort((one, two) => two.blocked - one.blocked);
 
 /** Hooks by what they did: each leads to the turns that it was in. */
-function HookTable({ title, none, rows, decision, value }: { title: string; none: string; rows: readonly HookCounts[]; decision?: string; value: (row: HookCounts) => string }) {
+function HookTable({ title, about, none, rows, decision, value }: { title: string; about?: string; none: string; rows: readonly HookCounts[]; decision?: string; value: (row: HookCounts) => string }) {
   const words = useWords().overview;
   const everywhere = useEverywhere();
   const top = rows.slice(0, 5);
   return (
     <section className="min-w-0">
       <Head title={title} />
+      {about !== undefined && <p className="mb-1 text-small text-muted">{about}</p>}
       <Card className="overflow-hidden">
         {top.length === 0 && <p className="px-3 py-2 text-muted">{none}</p>}
         <ul>

@@ -10,6 +10,7 @@ import { Problem } from "../ui/problem.tsx";
 import type { Hook, JsonObject, TurnHook, TurnLine, TurnSpan } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
+import { nameInstead } from "../hooks/state.ts";
 import { exception } from "./exception.ts";
 import { hindrance, hindranceOf, isRefusal } from "./may-let-through.ts";
 
@@ -81,7 +82,7 @@ function Ask({ rule, tool, input, turn, onClose }: { rule: Hook; tool: string; i
   return (
     <>
       <CallView tool={tool} input={input} />
-      <p className="mt-2 text-muted">{words.stays(rule.name || rule.id)}</p>
+      <p className="mt-2">{words.stays(rule.name || rule.id, nameInstead(rule))}</p>
       <p className="mt-2">{words.sends}</p>
       <blockquote className="border-l-2 border-line pl-3">{words.again(tool)}</blockquote>
       {error !== undefined && <Problem error={error} />}

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { took } from "../ui/took.ts";
+import { took, wholeMs } from "../ui/took.ts";
 import type { TurnDetail, TurnHook, TurnLine, TurnSpan } from "../wire/types.ts";
 import { quoted, testOf } from "./as-test.ts";
 import { changedPlaces } from "./change.ts";
@@ -109,6 +109,7 @@ test("a test of a hook is a line that a shell takes, whatever stands in it", () 
 });
 
 test("lengths, lines and changed places are read at a glance", () => {
+  expect([wholeMs(0), wholeMs(3)]).toEqual(["< 1 ms", "3 ms"]);
   expect([0.0123, 4.56, 123.4, 1_500, 59_000, 61_000].map(took)).toEqual(["12 µs", "4.6 ms", "123 ms", "1.5 s", "59 s", "1 min 1 s"]);
   expect([oneLine({ command: "ls" }), oneLine({ a: 1, b: 2 }), oneLine(undefined)]).toEqual(["ls", '{"a":1,"b":2}', ""]);
   expect(changedPlaces([{ op: "replace", path: "/arguments/a~1b", value: "x" }, { op: "remove", path: "/arguments/c" }, "strange"])).toEqual([

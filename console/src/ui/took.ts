@@ -1,3 +1,6 @@
+/** A length of time of which only whole milliseconds are kept. Pure. */
+export const wholeMs = (ms: number): string => (ms === 0 ? "< 1 ms" : `${ms} ms`);
+
 /** A length of time as people read it: the unit that fits, in three digits. Pure. */
 export function took(ms: number): string {
   if (ms < 1) {

@@ -183,6 +183,7 @@ export const en = {
     hidden: "Only owners see the settings of a global hook.",
     version: "Version",
     createdBy: "Created by",
+    byPintle: (file: string) => (file === "" ? "Pintle itself" : `Pintle itself, from ${file}`),
     changed: "Changed",
     fromFile: (file: string) => `It is kept in ${file} and changed there.`,
     readOnly: "It is shipped with the program: only whether it is on can be changed, by owners.",
@@ -250,7 +251,7 @@ export const en = {
         script: "A small program without network and files; the fastest.",
       },
       matcher: "A regular expression over the name of the tool. Empty: everything.",
-      condition: "A CEL expression over the event. Matcher and condition must both hold.",
+      condition: "A CEL expression over the event, such as tool_name, tool_input, shell or depth. Matcher and condition must both hold.",
       timeout: (max: number) => `At most ${max}.`,
       priority: "Higher runs first.",
       breaker: "Five in a row within a minute trip it.",
@@ -283,7 +284,7 @@ export const en = {
     removeHeader: (name: string) => `Remove header ${name}`,
     save: "Save",
     discard: "Discard changes",
-    saved: (n: number) => `Saved as version ${n}. It is in force.`,
+    saved: (n: number, acts: boolean) => `Saved as version ${n}. ${acts ? "It is in force." : "It takes effect once the hook acts again."}`,
     versionOf: (n: number) => `Version ${n}`,
     changedMeanwhile: (n: number) => `Somebody else saved version ${n} while you were editing. When you save, you see both.`,
     conflict: {
@@ -367,6 +368,7 @@ export const en = {
     trace: "Trace",
     call: "Call",
     inputHash: "Hash of the input",
+    metadata: { matcher_matched: "Matcher matches", effective: "Counts as", made_up: "Made up" },
     sentence: {
       allow: (tool: string, name: string) => `${name} let ${tool} pass.`,
       block: (tool: string, name: string, why: string) => `${tool} was refused by ${name}${why === "" ? "." : `: ${why}`}`,

@@ -72,7 +72,7 @@ export const rulesEn = {
     hello: "it did not complete the handshake",
     "the canary": "it did not answer the harmless call",
     matcher: "it matches nothing",
-    answer: "it has not answered anything since it was added or changed",
+    answer: "it has answered no event and no test since it was saved",
   },
   families: { native: "built in", process: "process", command: "command", agent: "rule", skill: "skill" },
   readOnly: "from the configuration",

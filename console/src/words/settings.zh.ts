@@ -6,9 +6,9 @@ export const settingsZh = {
   notFoundAbout: "地址有误，或者您无权查看。",
   parts: { you: "我", members: "成员", keys: "API 密钥", tenants: "租户", webhooks: "Webhook", edition: "版本类型" },
   roleMay: {
-    viewer: ["查看您自己的对话、钩子以及钩子的回答"],
+    viewer: ["查看自己的对话、钩子以及钩子的回答"],
     operator: ["与智能体对话，处理等待人工的请求", "测试已有的钩子"],
-    admin: ["新建、修改和删除钩子", "查看本租户的所有对话", "发放和收回 API 密钥，添加成员"],
+    admin: ["与智能体对话，处理等待人工的请求", "新建、修改和删除钩子", "查看本租户的所有对话", "发放和收回 API 密钥，添加成员"],
     owner: ["在每个租户中拥有管理员的全部权限", "修改对所有租户生效的钩子以及预算", "新建和关闭租户"],
   },
   you: {
@@ -29,7 +29,7 @@ export const settingsZh = {
     end: "退出该设备",
     endAll: "退出所有设备",
     endAllTitle: "退出所有设备？",
-    endAllAbout: (n: number) => `全部 ${n} 个会话将在一秒内结束，包括当前会话。API 密钥不受影响。`,
+    endAllAbout: (n: number) => `${n === 2 ? "两个" : `全部 ${n} 个`}会话将在一秒内结束，包括当前会话。API 密钥不受影响。`,
     endThisTitle: "在此退出登录？",
     endThisAbout: "此页面将关闭，已输入但未发送的内容会丢失。",
   },

@@ -59,7 +59,7 @@ export const turns = {
   child: (agent: string) => `Sub-agent ${agent}`,
   notRun: (n: number) => `${count(n, "hook", "hooks")} did not run`,
   signs: { allow: "passed", block: "blocked", ask: "asked", error: "failed", timeout: "too late" },
-  verdicts: { inject: "added a text", continue: "continue", modify: "changed it", respond: "answered", ask: "ask", deny: "block", abort_turn: "ended the turn", hard_abort: "ended it at once" },
+  verdicts: { inject: "added a text", continue: "allow", modify: "changed it", respond: "answered", ask: "ask", deny: "block", abort_turn: "ended the turn", hard_abort: "ended it at once" },
   faults: {
     cannot_start: "could not start",
     timed_out: "too late",
@@ -147,9 +147,9 @@ export const turns = {
   account: { handler: "Handler", version: "Version", status: "HTTP status", error: "Error", stdout: "stdout", stderr: "stderr", model: "Model", tokens: "Tokens", cost: "Cost", cached: "From the cache", rewrite: "Rewrite" },
   letThrough: {
     action: "Let it through once…",
-    title: (tool: string) => `Ask a person about this call of ${tool}`,
-    about: (hook: string) => `${hook} refuses every other call as before. About exactly this one a person is asked: the agent tries it again, and you approve it once.`,
-    stays: (hook: string) => `This adds a rule that asks. It is kept in the change log and stays until somebody deletes it; then ${hook} refuses this call again.`,
+    title: (tool: string) => `Let this call of ${tool} through once`,
+    about: (hook: string) => `The agent makes exactly this call once more. A person is asked about it, and an approval lets this one call through. ${hook} refuses every other call as before.`,
+    stays: (hook: string, name: string) => `This adds the rule “${name}”. It does not go after the approval: each time the agent makes this same call, a person is asked, until somebody deletes the rule. Then ${hook} refuses the call again.`,
     sends: "This message is sent to the conversation in your name:",
     reason: (hook: string) => `${hook} refused this call; a person decides about it`,
     again: (tool: string) => `Try the refused call of ${tool} again, exactly as it was. A person will be asked.`,

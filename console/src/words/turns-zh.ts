@@ -59,7 +59,7 @@ export const turns: Words["turns"] = {
   child: (agent) => `子智能体 ${agent}`,
   notRun: (n) => `${n} 个钩子没有运行`,
   signs: { allow: "通过", block: "阻止", ask: "询问", error: "出错", timeout: "超时" },
-  verdicts: { inject: "添加了文本", continue: "继续", modify: "已修改", respond: "已代答", ask: "询问", deny: "阻止", abort_turn: "结束了此轮", hard_abort: "立即结束" },
+  verdicts: { inject: "添加了文本", continue: "允许", modify: "已修改", respond: "已代答", ask: "询问", deny: "阻止", abort_turn: "结束了此轮", hard_abort: "立即结束" },
   faults: {
     cannot_start: "无法启动",
     timed_out: "超时",
@@ -147,9 +147,9 @@ export const turns: Words["turns"] = {
   account: { handler: "处理器", version: "版本", status: "HTTP 状态", error: "错误", stdout: "标准输出", stderr: "标准错误", model: "模型", tokens: "token 数", cost: "费用", cached: "来自缓存", rewrite: "改写" },
   letThrough: {
     action: "放行一次…",
-    title: (tool) => `由人员决定这次 ${tool} 调用`,
-    about: (hook) => `${hook} 仍会阻止其他所有调用。只有这一次调用改为询问人员：智能体会重试，由您批准一次。`,
-    stays: (hook) => `这会新增一条询问规则，并记入变更日志。该规则在被删除之前一直有效；删除后，${hook} 会重新阻止此调用。`,
+    title: (tool) => `放行这次 ${tool} 调用一次`,
+    about: (hook) => `智能体会再次运行完全相同的调用。届时会询问人员，批准后仅放行这一次。${hook} 仍会阻止其他所有调用。`,
+    stays: (hook, name) => `这会新增规则“${name}”。批准之后它不会消失：智能体每次运行相同的调用，都会询问人员，直到有人删除该规则。删除后，${hook} 会重新阻止此调用。`,
     sends: "将以您的名义向对话发送此消息：",
     reason: (hook) => `${hook} 阻止了此调用，由人员决定`,
     again: (tool) => `请完全照原样重试被阻止的 ${tool} 调用，届时会询问人员。`,

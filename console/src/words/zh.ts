@@ -144,6 +144,7 @@ export const zh: Words = {
     hidden: "只有所有者可以查看全局钩子的设置。",
     version: "版本",
     createdBy: "创建者",
+    byPintle: (file) => (file === "" ? "Pintle 自身" : `Pintle 自身，来自 ${file}`),
     changed: "修改时间",
     fromFile: (file) => `它保存在 ${file} 中，请在文件中修改。`,
     readOnly: "它随程序提供：只有所有者可以启用或停用。",
@@ -211,7 +212,7 @@ export const zh: Words = {
         script: "一段没有网络和文件访问的小程序，速度最快。",
       },
       matcher: "针对工具名称的正则表达式。留空表示全部。",
-      condition: "针对事件的 CEL 表达式。匹配规则与条件须同时成立。",
+      condition: "针对事件的 CEL 表达式，可用 tool_name、tool_input、shell、depth 等。匹配规则与条件须同时成立。",
       timeout: (max) => `最多 ${max}。`,
       priority: "数值大的先运行。",
       breaker: "一分钟内连续五次即熔断。",
@@ -244,7 +245,7 @@ export const zh: Words = {
     removeHeader: (name) => `移除请求头 ${name}`,
     save: "保存",
     discard: "放弃修改",
-    saved: (n) => `已保存为版本 ${n}，并已生效。`,
+    saved: (n, acts) => `已保存为版本 ${n}，${acts ? "并已生效" : "钩子重新启用后生效"}。`,
     versionOf: (n) => `版本 ${n}`,
     changedMeanwhile: (n) => `编辑期间，其他人保存了版本 ${n}。保存时会显示双方的内容。`,
     conflict: {
@@ -328,6 +329,7 @@ export const zh: Words = {
     trace: "追踪",
     call: "调用",
     inputHash: "输入的哈希",
+    metadata: { matcher_matched: "匹配规则成立", effective: "实际效果", made_up: "虚构" },
     sentence: {
       allow: (tool, name) => `${name} 放行了 ${tool}。`,
       block: (tool, name, why) => `${name} 阻止了 ${tool}${why === "" ? "。" : `：${why}`}`,
