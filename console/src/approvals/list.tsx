@@ -82,7 +82,7 @@ function Rows({ rows, everywhere }: { rows: readonly Approval[]; everywhere: boo
 }
 
 function Row({ approval, tenant }: { approval: Approval; tenant: string | undefined }) {
-  const words = useWords().approvals;
+  const { approvals: words, colon } = useWords();
   const command = approval.arguments["cmd"] ?? approval.arguments["command"];
   return (
     <li className="border-b border-line last:border-b-0">
@@ -100,7 +100,7 @@ function Row({ approval, tenant }: { approval: Approval; tenant: string | undefi
           </code>
           <span className="block text-muted">
             <span className="font-medium text-text"><Name of={approval.by} /></span>
-            {approval.reason !== "" && ": "}
+            {approval.reason !== "" && colon}
             <SaidText text={approval.reason} />
           </span>
         </span>

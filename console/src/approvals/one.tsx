@@ -57,7 +57,7 @@ function Place({ approval: { agent_id: agent, subAgent, place } }: { approval: A
   return (
     <>
       {subAgent && <p>{words.subAgent(agent)}</p>}
-      <dl className="grid grid-cols-[144px_minmax(0,1fr)] gap-x-3" data-testid="place">
+      <dl className="grid grid-cols-[112px_minmax(0,1fr)] gap-x-3" data-testid="place">
         {facts
           .filter(([, value]) => value !== undefined && value !== "")
           .map(([name, value]) => (
@@ -75,7 +75,7 @@ function Place({ approval: { agent_id: agent, subAgent, place } }: { approval: A
 
 /** Exactly what would run, who asked and why, until when; and the answer. */
 function One({ approval }: { approval: Approval }) {
-  const words = useWords().approvals;
+  const { approvals: words, colon } = useWords();
   const label = "mt-4 mb-1 font-medium";
   const who = whoMay(approval.approvers, words);
   const isElsewhere = useIsElsewhere(approval.tenantId);
@@ -107,7 +107,7 @@ function One({ approval }: { approval: Approval }) {
         <h2 className={label}>{approval.state === "waiting" ? words.whoAsks : words.whoAsked}</h2>
         <p>
           <span className="font-semibold"><Name of={approval.by} /></span>
-          {approval.reason !== "" && ": "}
+          {approval.reason !== "" && colon}
           <SaidText text={approval.reason} />
         </p>
         {approval.again_because !== undefined && (

@@ -122,7 +122,10 @@ function Composer({ conversation }: { conversation: Conversation }) {
   // Files go with a message that begins a turn, not into one that is under way.
   const mayAttach = !transcript.running;
   useEffect(() => {
-    field.current?.focus({ preventScroll: true });
+    // Where fingers type, the keyboard would cover what was said.
+    if (editing || !matchMedia("(pointer: coarse)").matches) {
+      field.current?.focus({ preventScroll: true });
+    }
   }, [editing]);
   const keys = (event: KeyboardEvent): void => {
     // Enter also ends the choice of a character where one writes Chinese.

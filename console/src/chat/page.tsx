@@ -22,6 +22,7 @@ export function ChatPage() {
   const { me } = useWire();
   const { key } = useParams({ strict: false }) as { key?: string };
   const sessions = useSessions();
+  const mayTalk = useMay("operator");
   useEffect(() => {
     document.title = `${words.title} · Pintle`;
   }, [words]);
@@ -48,7 +49,7 @@ export function ChatPage() {
           <Page>
             <h1 className="text-title font-semibold">{words.title}</h1>
             <p className="mb-4 text-muted">{words.about}</p>
-            <Empty title={words.choose}>{words.chooseAbout}</Empty>
+            <Empty title={mayTalk ? words.choose : words.chooseOnly}>{words.chooseAbout}</Empty>
           </Page>
         </div>
       ) : (

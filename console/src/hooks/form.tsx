@@ -42,7 +42,7 @@ function Where({ form }: { form: Form }) {
   return (
     <>
       <div className="grid grid-cols-2 gap-4 max-sm:grid-cols-1">
-        <Field label={words.hooks.fields.event} hint={`${GATES.includes(event) ? words.hooks.gate : words.hooks.observer}: ${words.events[event].when}`}>
+        <Field label={words.hooks.fields.event} hint={`${GATES.includes(event) ? words.hooks.gate : words.hooks.observer}${words.colon}${words.events[event].when}`}>
           {(about) => (
             <Select
               {...about}

@@ -4,14 +4,15 @@ import { Fragment, useState } from "react";
 
 import { Button, buttonClass } from "../ui/button.tsx";
 import { download } from "../ui/download.ts";
-import { useEverywhere } from "../ui/every-tenant.ts";
-import { FILTER, Input, Select } from "../ui/field.tsx";
+import { ofTenants, useEverywhere } from "../ui/every-tenant.ts";
+import { FILTER, Select } from "../ui/field.tsx";
 import { type Held, useHeld } from "../ui/held.ts";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Name } from "../ui/name.tsx";
 import { Newer } from "../ui/newer.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
+import { Search } from "../ui/search.tsx";
 import { useAgents, useConfigured, useHooks, useProofs, useStanding, useTenants } from "../wire/queries.ts";
 import { CHECKPOINTS, type CheckpointName, type ConfiguredHook, GATES, HANDLERS, type Hook, type HookCountsAt, isHookEvent, type Tenant } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
@@ -20,7 +21,7 @@ import { ConfiguredRow } from "./configured.tsx";
 import { CELL, Did, FIRST_CELL } from "./did.tsx";
 import { exported, isExported } from "./exchange.ts";
 import { useLately } from "./lately.ts";
-import { counted, didLately, type HookFilter, isWanted, isWantedConfigured, type Lately, lacksOwn, ofTenant, stateOf } from "./state.ts";
+import { counted, didLately, type HookFilter, isWanted, isWantedConfigured, type Lately, lacksOwn, ofTenant, refusesAgain, stateOf } from "./state.ts";
 import { StateSign } from "./state-sign.tsx";
 import { Starters } from "./template-choice.tsx";
 
@@ -112,7 +113,11 @@ export function HooksPage() {
         <>
           <Filters filter={filter} families={[...new Set(configured.map(({ family }) => family))]} tenants={tenants} everywhere={everywhere} />
           <Newer list={read.waits} ordered />
-          {shown.length + ofConfiguration.length === 0 ? <Empty title={words.nothing} /> : <HookTable hooks={shown} configured={ofConfiguration} did={did.data ?? NOTHING} tenants={everywhere ? tenants : []} />}
+          {shown.length + ofConfiguration.length === 0 ? <Empty title={words.nothing}>
+              <Link to="/hooks" search={ofTenants(everywhere) as never}>
+                {words.allHooks}
+              </Link>
+            </Empty> : <HookTable hooks={shown} configured={ofConfiguration} did={did.data ?? NOTHING} tenants={everywhere ? tenants : []} />}
         </>
       )}
     </Page>
@@ -127,15 +132,7 @@ function Filters({ filter, families, tenants, everywhere }: { filter: HookFilter
   };
   return (
     <div className="mb-3 flex flex-wrap gap-2">
-      <Input
-        data-search
-        type="search"
-        className="max-w-60 max-sm:max-w-none"
-        aria-label={words.hooks.search}
-        placeholder={words.hooks.search}
-        value={filter.text}
-        onChange={(event) => set("q", event.target.value)}
-      />
+      <Search label={words.hooks.search} className="max-w-60 max-sm:max-w-none" value={filter.text} choose={(text) => set("q", text)} />
       <Select className={FILTER} aria-label={words.hooks.fields.event} value={filter.event} onChange={(event) => set("event", event.target.value)}>
         <option value="">{words.hooks.anyEvent}</option>
         {CHECKPOINTS.map((event) => (
@@ -237,6 +234,7 @@ function HookTable({ hooks, configured, did, tenants }: Listing) {
 
 function HookRow({ hook, did, tenant }: { hook: Hook; did: HookCountsAt | undefined; tenant: Tenant | undefined }) {
   const words = useWords().hooks;
+  const refuses = refusesAgain(hook, useHooks().data ?? []);
   return (
     <tr className="border-t border-line hover:bg-tint max-sm:block max-sm:px-3 max-sm:py-2">
       <td className={FIRST_CELL}>
@@ -246,6 +244,7 @@ function HookRow({ hook, did, tenant }: { hook: Hook; did: HookCountsAt | undefi
         <span className="block text-small text-muted">
           {hook.source === "builtin" && `${words.shipped} · `}
           {words.priorityOf(hook.priority)}
+          {refuses !== undefined && ` · ${words.exceptionTo(refuses.name || refuses.id)}`}
         </span>
       </td>
       <td className={CELL}>{hook.handler_type}</td>

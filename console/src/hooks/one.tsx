@@ -144,6 +144,7 @@ function Actions({ hook }: { hook: Hook }) {
   const isGate = GATES.includes(hook.event);
   const rules = useHooks().data ?? [];
   const instead = asksInstead(hook, rules);
+  const still = instead.filter((rule) => stateOf(rule) === "on");
   const refuses = refusesAgain(hook, rules);
   const state = stateOf(hook);
   const sure = {
@@ -186,6 +187,7 @@ function Actions({ hook }: { hook: Hook }) {
       )}
       {on.error !== null && <Problem error={on.error} />}
       <Confirm open={asks !== undefined} onClose={() => setAsks(undefined)} title={sure.title(hook.name || hook.id)} about={refuses !== undefined ? words.refusesAgain(refuses.name || refuses.id) : isGate ? sure.gate(hook.matcher) : sure.observer} action={sure.action} act={sure.act} reasonHint={sure.hint} reasonMost={sure.most}>
+        {asks === "off" && still.length > 0 && <p className="mb-2">{words.asksStill(still.map((rule) => rule.name))}</p>}
         {asks === "delete" && instead.length > 0 && <p className="mb-2">{words.asksStay(instead.map((rule) => rule.name))}</p>}
       </Confirm>
     </>

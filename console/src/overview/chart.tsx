@@ -16,7 +16,7 @@ const OUTCOMES = { allowed: "allowed", asked: "asked", faults: "faulted", blocke
 
 /** What hooks decided over time. Each bar leads to its turns; the table below it is for those who do not see bars. */
 export function DecisionChart({ decisions, span }: { decisions: DecisionsOverTime; span: Span }) {
-  const words = useWords().overview;
+  const { overview: words, colon } = useWords();
   const language = useLanguage();
   const navigate = useNavigate();
   const everywhere = useEverywhere();
@@ -49,7 +49,7 @@ export function DecisionChart({ decisions, span }: { decisions: DecisionsOverTim
         <line x1="0" x2={WIDTH} y1={HEIGHT - 0.5} y2={HEIGHT - 0.5} className="stroke-line" />
         {bars.map(({ at, parts }, place) => (
           <g key={at} className="cursor-pointer" onClick={() => go(at)}>
-            <title>{`${clock.format(new Date(at))}: ${parts.map(({ kind, count }) => `${words.kinds[kind]} ${count}`).join(", ")}`}</title>
+            <title>{`${clock.format(new Date(at))}${colon}${parts.map(({ kind, count }) => `${words.kinds[kind]} ${count}`).join(", ")}`}</title>
             <rect x={place * step} y="0" width={step} height={HEIGHT} className="fill-transparent hover:fill-raised" />
             {parts.map(({ kind, from, count }) => (
               <rect key={kind} x={place * step + GAP / 2} width={Math.max(1, step - GAP)} y={HEIGHT - ((from + count) / top) * HEIGHT} height={(count / top) * HEIGHT} className={FILLS[kind]} />

@@ -70,8 +70,8 @@ function useActions(): Found[] {
   const action = (id: string, name: string, does: Found["does"]): Found => ({ id: `action ${id}`, name, kind: words.find.action, does });
   return [
     ...(talks && agent !== undefined ? [action("talk", words.find.talk, `/chat/${encodeURIComponent(newKey(agent.id, crypto.randomUUID().slice(0, 8)))}`)] : []),
-    ...(admin ? [action("new hook", words.hooks.create, "/hooks/new"), action("import", `${words.rules.imports.title}: ${words.pages.hooks}`, "/hooks/import")] : []),
-    action("export", `${words.rules.imports.export}: ${words.pages.hooks}`, "/hooks"),
+    ...(admin ? [action("new hook", words.hooks.create, "/hooks/new"), action("import", `${words.rules.imports.title}${words.colon}${words.pages.hooks}`, "/hooks/import")] : []),
+    action("export", `${words.rules.imports.export}${words.colon}${words.pages.hooks}`, "/hooks"),
     ...(owner ? [action("doctor", words.health.doctor.run, "/health")] : []),
     ...(["auto", "light", "dark"] as const).filter((scheme) => scheme !== preferences?.scheme).map((scheme) => action(scheme, words.schemes[scheme], () => preferences?.setScheme(scheme))),
     ...(["en", "zh-CN"] as const).filter((one) => one !== language).map((one) => action(one, words.languages[one], () => preferences?.setLanguage(one))),

@@ -124,7 +124,11 @@ function useFreshness(): void {
   const only = (what: string) => (): void => void queries.invalidateQueries({ queryKey: [what] });
   useEvent("reconnected", all);
   useEvent("gap", all);
-  useEvent("approvals.created", only("approvals"));
+  useEvent("approvals.created", () => {
+    only("approvals")();
+    // A conversation whose first turn waits is in the list by now, with its name.
+    only("sessions")();
+  });
   useEvent("approvals.decided", only("approvals"));
   useEvent("approvals.expired", only("approvals"));
   useEvent("hooks.changed", only("hooks"));

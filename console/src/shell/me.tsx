@@ -1,9 +1,11 @@
+import { useLocation } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { Button } from "../ui/button.tsx";
 import { Name } from "../ui/name.tsx";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
+import { isChosen } from "./first-look.ts";
 import { useLater } from "./later.ts";
 import type { MenuAbout } from "./me-menu.tsx";
 
@@ -31,6 +33,9 @@ export function Me(about: MenuAbout) {
     </>
   );
   const opens = useLater(menu);
+  const path = useLocation({ select: ({ pathname }) => pathname });
+  // On a telephone the pages behind it are seen nowhere else.
+  const look = about.more.some(({ to }) => isChosen(to, path)) ? `${LOOK} max-sm:bg-tint max-sm:font-semibold max-sm:text-accent` : LOOK;
   return (
     <div className="mt-auto max-sm:mt-0 max-sm:flex max-sm:max-w-16 max-sm:flex-auto">
       <Button look="quiet" className="w-full justify-start! px-2! text-small no-underline! max-sm:hidden" onClick={about.onFind}>
@@ -38,11 +43,11 @@ export function Me(about: MenuAbout) {
       </Button>
       {opens === undefined ? (
         // Whoever is faster than this gets it open.
-        <button type="button" aria-haspopup="menu" aria-expanded="false" className={LOOK} onClick={() => setWanted(true)}>
+        <button type="button" aria-haspopup="menu" aria-expanded="false" className={look} onClick={() => setWanted(true)}>
           {who}
         </button>
       ) : (
-        <opens.MeMenu {...about} defaultOpen={wanted} className={LOOK}>
+        <opens.MeMenu {...about} defaultOpen={wanted} className={look}>
           {who}
         </opens.MeMenu>
       )}

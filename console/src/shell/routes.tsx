@@ -1,4 +1,4 @@
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link } from "@tanstack/react-router";
 
 import { Empty, Page } from "../ui/page.tsx";
 import { useWords } from "../words/use-words.ts";
@@ -15,7 +15,9 @@ function NotFound() {
   const words = useWords();
   return (
     <Page>
-      <Empty title={words.notFound.title}>{words.notFound.about}</Empty>
+      <Empty title={words.notFound.title}>
+        {words.notFound.about} <Link to="/">{words.notFound.back}</Link>
+      </Empty>
     </Page>
   );
 }

@@ -111,7 +111,7 @@ function NowQuestion({ turnId, span }: { turnId: string; span: TurnSpan }) {
 const code = (text: string | undefined) => (text === undefined ? undefined : <code>{text}</code>);
 
 function Call({ span, decided, ms }: { span: TurnSpan; decided: TurnSpan | undefined; ms: number }) {
-  const words = useWords().turns;
+  const { turns: words, colon } = useWords();
   const by = decided === undefined ? undefined : deciding(decided);
   const stopped = by !== undefined && ["block", "ask"].includes(signOfHook(by));
   return (
@@ -119,7 +119,7 @@ function Call({ span, decided, ms }: { span: TurnSpan; decided: TurnSpan | undef
       {stopped && (
         <p className="mb-2">
           <HookLink id={by.execution?.hookId} name={by.name} />
-          {by.reason !== undefined && ": "}
+          {by.reason !== undefined && colon}
           <SaidText text={by.reason ?? ""} />
         </p>
       )}
@@ -165,7 +165,7 @@ interface HookAt {
 }
 
 function Hook({ hook, span, beside, turn, turnId }: HookAt) {
-  const words = useWords().turns;
+  const { turns: words, colon } = useWords();
   const isElsewhere = useIsElsewhere(turn.tenantId);
   const both = sides(beside, hook, words.notKept);
   const isRequest = span.name === "before_llm";
@@ -174,7 +174,7 @@ function Hook({ hook, span, beside, turn, turnId }: HookAt) {
   const id = execution?.hookId ?? undefined;
   const facts: readonly Fact[] = [
     [words.verdict, hook.verdict === undefined ? undefined : (words.verdicts[hook.verdict as keyof typeof words.verdicts] ?? hook.verdict)],
-    [words.fault, hook.fault === undefined ? undefined : [words.faults[hook.fault as keyof typeof words.faults] ?? hook.fault, hook.faultDetail, hook.cause].filter(Boolean).join(": ")],
+    [words.fault, hook.fault === undefined ? undefined : [words.faults[hook.fault as keyof typeof words.faults] ?? hook.fault, hook.faultDetail, hook.cause].filter(Boolean).join(colon)],
     [words.reason, hook.ran && hook.reason !== undefined ? <SaidText text={hook.reason} /> : undefined],
     [words.notRunWhy, hook.ran || hook.fault !== undefined ? undefined : whySkipped(hook, words)],
     [words.pattern, code(hook.compared?.pattern)],

@@ -8,6 +8,7 @@ import { FILTER, Input, Select } from "../ui/field.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Empty, Page, PageHead } from "../ui/page.tsx";
 import { PagedList } from "../ui/paged-list.tsx";
+import { Search } from "../ui/search.tsx";
 import { beginOf, isSpan, SpanSelect } from "../ui/span.tsx";
 import { usePaged } from "../wire/paged.ts";
 import { useHooks, useTenantNames } from "../wire/queries.ts";
@@ -108,7 +109,7 @@ function Filters({ address }: { address: Address }) {
   const all: readonly string[] = [...new Set(hooks.map(({ name, id }) => name || id))];
   return (
     <div className="mb-3 flex flex-wrap gap-2" role="search">
-      <Input data-search type="search" className="max-w-60 max-sm:max-w-none" aria-label={words.turns.search} placeholder={words.turns.search} value={address["q"] ?? ""} onChange={(event) => set("q", event.target.value)} />
+      <Search label={words.turns.search} value={address["q"] ?? ""} choose={(text) => set("q", text)} />
       <Select className={FILTER} aria-label={words.executions.decision} value={address["decision"] ?? ""} onChange={(event) => set("decision", event.target.value)}>
         <option value="">{words.turns.anyOutcome}</option>
         {OUTCOMES.map((outcome) => (

@@ -129,7 +129,7 @@ function One({ family }: { family: Family }) {
 
 /** What happened, in one sentence. The hook that it names leads to its row. */
 function Sentence({ family, what, choose }: { family: Family; what: ReturnType<typeof happened>; choose: (row: string) => void }) {
-  const words = useWords().turns;
+  const { turns: words, colon, stop } = useWords();
   const many = counts(family);
   const { turnId } = family.turn.turn;
   // What a person refused says so; who it was, approvals know.
@@ -148,7 +148,7 @@ function Sentence({ family, what, choose }: { family: Family; what: ReturnType<t
       </button>
     );
   const approvedBy = what.kind === "asked" ? approver(approvedOf(approvals, turnId), what.what) : undefined;
-  const why = said === "" ? "." : `: ${said}${/[.!?。！？]$/.test(said) ? "" : "."}`;
+  const why = said === "" ? stop : `${colon}${said}${/[.!?。！？]$/.test(said) ? "" : stop}`;
   const more = what.more > 0 ? ` ${words.more(what.more)}` : "";
   if (what.kind === "blocked" || what.kind === "asked" || what.kind === "waiting" || what.kind === "faulted") {
     return (

@@ -5,7 +5,7 @@ import { clsx } from "./clsx.ts";
 const BOX = "min-h-7.5 w-full rounded border border-edge bg-surface px-2 py-1 text-text max-sm:min-h-11 disabled:opacity-60 aria-invalid:border-block";
 
 /** One of several filters beside each other: on a telephone two share a line. */
-export const FILTER = "w-auto! max-w-52 max-sm:w-[calc(50%-4px)]!";
+export const FILTER = "w-auto! max-w-40 max-sm:max-w-none max-sm:w-[calc(50%-4px)]!";
 
 interface About {
   readonly id: string;

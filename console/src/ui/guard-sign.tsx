@@ -12,6 +12,7 @@ export function GuardSign({ state }: { state: GuardState }) {
 
 /** What a guard lacks, and why, in one line; empty where it lacks nothing. */
 export function useLack(): (step: string | null, why: string | null) => string {
-  const words = useWords().rules.steps;
-  return (step, why) => [step === null ? "" : (words[step as keyof typeof words] ?? step), why ?? ""].filter((text) => text !== "").join(": ");
+  const { rules, colon } = useWords();
+  const words = rules.steps;
+  return (step, why) => [step === null ? "" : (words[step as keyof typeof words] ?? step), why ?? ""].filter((text) => text !== "").join(colon);
 }

@@ -33,7 +33,7 @@ export function Empty({ title, isPage = false, children }: { title: string; isPa
   return (
     <Card className="px-6 py-8">
       <Title className="text-large font-semibold">{title}</Title>
-      <div className="mt-1 max-w-160 text-muted">{children}</div>
+      <div className="mt-1 max-w-160 text-muted [&>a]:text-accent [&>a]:underline">{children}</div>
     </Card>
   );
 }

@@ -5,6 +5,7 @@ import type { Paged } from "../wire/paged.ts";
 import { useWords } from "../words/use-words.ts";
 import { Button } from "./button.tsx";
 import { clsx } from "./clsx.ts";
+import { NARROW } from "./narrow.ts";
 import { Newer } from "./newer.tsx";
 import { Card } from "./page.tsx";
 import { Problem } from "./problem.tsx";
@@ -16,7 +17,6 @@ export interface RowHeight {
   readonly narrow: number;
 }
 
-const NARROW = "(max-width: 639px)";
 const isNarrow = (): boolean => matchMedia(NARROW).matches;
 const narrowed = (changed: () => void): (() => void) => {
   const media = matchMedia(NARROW);

@@ -11,6 +11,8 @@ import { settingsEn } from "./settings.en.ts";
 
 export const en = {
   exact,
+  colon: ": ",
+  stop: ".",
   settings: settingsEn,
   rules: rulesEn,
   health: healthEn,
@@ -47,7 +49,7 @@ export const en = {
       ["?", "this list"],
     ] as [string, string][],
   },
-  notFound: { title: "There is no such page", about: "The address is wrong, the page is not in this version, or your role may not see it." },
+  notFound: { title: "There is no such page", about: "The address is wrong, the page is not in this version, or your role may not see it.", back: "Go to the overview" },
   signIn: {
     title: "Sign in",
     answer: "Sign in to see what hooks decide here, and why.",
@@ -153,6 +155,8 @@ export const en = {
       terminal: "Or add seven guards at once, in a terminal:",
     },
     nothing: "No hook fits these filters",
+    allHooks: "Remove the filters",
+    exceptionTo: (name: string) => `exception to ${name}`,
     search: "Search name or matcher  /",
     anyEvent: "Any event",
     anyHandler: "Any handler",
@@ -200,6 +204,7 @@ export const en = {
     deleteTitle: (name: string) => `Delete ${name}?`,
     deleteGate: (m: string) => (m === "" ? "It no longer holds anything back. What it did stays in the history." : `Calls that match ${m} are no longer held back by it. What it did stays in the history.`),
     deleteObserver: "It is no longer told anything. What it did stays in the history.",
+    asksStill: (names: readonly string[]) => `While this hook is off, ${names.join(", ")} still ${names.length === 1 ? "asks" : "ask"} about ${names.length === 1 ? "a call" : "calls"} that it refused.`,
     refusesAgain: (guard: string) => `Without this rule, ${guard} refuses the call again.`,
     asksStay: (names: readonly string[]) => (names.length === 1 ? `The rule ${names[0] ?? ""} asks about a call that this hook refused. It stays, and keeps asking: delete it, too, if you no longer need it.` : `These rules ask about calls that this hook refused: ${names.join(", ")}. They stay, and keep asking: delete them, too, if you no longer need them.`),
     sentence: (who: string, when: string, gate: boolean) => (gate ? `${who} decides ${when}.` : `${who} is told ${when}.`),
@@ -414,6 +419,7 @@ export const en = {
     agent: "Agent",
     mayNot: "Your role may read conversations, but not begin one.",
     choose: "Choose a conversation, or begin one",
+    chooseOnly: "Choose a conversation",
     chooseAbout: "What hooks block, ask or add is shown in the conversation where it happened.",
     empty: "Nothing was said yet.",
     notFound: "There is no such conversation",

@@ -10,6 +10,8 @@ import type { Words } from "./use-words.ts";
 /** Every text of the pages, in Simplified Chinese. */
 export const zh: Words = {
   exact,
+  colon: "：",
+  stop: "。",
   settings: settingsZh,
   rules: rulesZh,
   health: healthZh,
@@ -36,7 +38,7 @@ export const zh: Words = {
       ["?", "显示本列表"],
     ],
   },
-  notFound: { title: "页面不存在", about: "地址有误，此版本没有该页面，或者您的角色无权查看。" },
+  notFound: { title: "页面不存在", about: "地址有误，此版本没有该页面，或者您的角色无权查看。", back: "前往概览" },
   signIn: {
     title: "登录",
     answer: "登录后可以查看钩子在这里作了哪些决定，以及原因。",
@@ -114,6 +116,8 @@ export const zh: Words = {
       terminal: "也可以在终端中一次添加七个守卫：",
     },
     nothing: "没有符合筛选条件的钩子",
+    allHooks: "清除筛选条件",
+    exceptionTo: (name) => `${name} 的例外`,
     search: "搜索名称或匹配规则  /",
     anyEvent: "所有事件",
     anyHandler: "所有处理器",
@@ -161,6 +165,7 @@ export const zh: Words = {
     deleteTitle: (name) => `删除 ${name}？`,
     deleteGate: (m) => (m === "" ? "它不再阻止任何操作。执行记录会保留。" : `匹配 ${m} 的调用不再被它阻止。执行记录会保留。`),
     deleteObserver: "它将不再收到通知。执行记录会保留。",
+    asksStill: (names) => `停用期间，${names.join("、")} 仍会就它阻止过的调用询问人员。`,
     refusesAgain: (guard) => `此规则询问的调用将重新被 ${guard} 阻止。`,
     asksStay: (names) => `有 ${names.length} 条规则会就它拒绝过的调用询问人员：${names.join("、")}。删除后它们仍会询问；如果不再需要，请一并删除。`,
     sentence: (who, when, gate) => (gate ? `${when}，由${who}决定。` : `${when}，通知${who}。`),
@@ -375,6 +380,7 @@ export const zh: Words = {
     agent: "智能体",
     mayNot: "您的角色可以阅读对话，但不能开始对话。",
     choose: "请选择或新建对话",
+    chooseOnly: "请选择对话",
     chooseAbout: "钩子阻止、询问或添加的内容，会显示在对话中发生的位置。",
     empty: "还没有内容。",
     notFound: "没有这个对话",

@@ -1,0 +1,2 @@
+/** Where somebody looks at a telephone. */
+export const NARROW = "(max-width: 639px)";
