@@ -64,7 +64,9 @@ const OPENS: readonly (readonly [string, () => string, Open])[] = [
       saved += 1;
       await page.getByLabel(hooks.fields.priority).fill(String(saved));
       await done(page, "system", "hooks.update", { hookId: hook, updates: { timeout_ms: 1_000 + saved } });
-      await page.getByText(hooks.changedMeanwhile(saved)).waitFor();
+      // Who it was comes a moment later.
+      const [, said = ""] = hooks.changedMeanwhile(saved, "\0").split("\0");
+      await page.getByText(said.trim()).waitFor();
       await page.getByRole("button", { name: hooks.save, exact: true }).click();
       await page.getByRole("dialog").getByRole("table").waitFor();
     },

@@ -141,7 +141,7 @@ test("two people edit one rule: the second sees both sides, and nothing typed is
   await anna.getByRole("button", { name: "Save", exact: true }).click();
   await anna.getByText("Saved as version 2").waitFor();
   await ben.getByRole("button", { name: "Save", exact: true }).click();
-  const dialog = ben.getByRole("dialog", { name: "Somebody else changed this hook" });
+  const dialog = ben.getByRole("dialog", { name: "anna changed this hook" });
   await dialog.waitFor();
   await expect.poll(() => dialog.getByRole("table").innerText()).toContain('"timeout_ms": 3000');
   await expect.poll(() => dialog.getByRole("table").innerText()).toContain('"priority": 7');

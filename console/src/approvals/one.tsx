@@ -3,12 +3,13 @@ import { Link, useParams } from "@tanstack/react-router";
 
 import { ofTenants } from "../ui/every-tenant.ts";
 import { JsonDiff } from "../ui/diff.tsx";
-import { Name } from "../ui/name.tsx";
+import { HookLink } from "../ui/hook-link.tsx";
 import { OtherTenant } from "../ui/other-tenant.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { SaidText } from "../ui/said-text.tsx";
 import { When } from "../ui/when.tsx";
+import { useTurn } from "../turns/queries.ts";
 import { RequestError } from "../wire/client.ts";
 import type { Approval } from "../wire/types.ts";
 import { useIsElsewhere, useWire } from "../wire/use-wire.ts";
@@ -73,6 +74,18 @@ function Place({ approval: { agent_id: agent, subAgent, place } }: { approval: A
   );
 }
 
+/** What somebody wanted of the agent, in the turn that makes the call. */
+function Prompt({ turnId, label }: { turnId: string; label: string }) {
+  const words = useWords().approvals;
+  const prompt = useTurn(turnId).data?.turn.turn.prompt ?? null;
+  return prompt === null ? null : (
+    <>
+      <h2 className={label}>{words.wanted}</h2>
+      <p className="line-clamp-6 border-l-3 border-line pl-3 whitespace-pre-wrap wrap-anywhere">{prompt}</p>
+    </>
+  );
+}
+
 /** Exactly what would run, who asked and why, until when; and the answer. */
 function One({ approval }: { approval: Approval }) {
   const { approvals: words, colon } = useWords();
@@ -104,9 +117,10 @@ function One({ approval }: { approval: Approval }) {
             <ShellFacts facts={approval.shell} />
           </>
         )}
+        <Prompt turnId={approval.turn_id} label={label} />
         <h2 className={label}>{approval.state === "waiting" ? words.whoAsks : words.whoAsked}</h2>
         <p>
-          <span className="font-semibold"><Name of={approval.by} /></span>
+          <HookLink name={approval.by} />
           {approval.reason !== "" && colon}
           <SaidText text={approval.reason} />
         </p>

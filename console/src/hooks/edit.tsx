@@ -1,4 +1,4 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { useForm, useWatch } from "react-hook-form";
 
@@ -20,6 +20,22 @@ import { stateOf } from "./state.ts";
 import { TestPanel } from "./test-panel.tsx";
 
 const isConflict = (error: unknown): boolean => error instanceof RequestError && error.message.startsWith("version conflict");
+
+/** How far back it is looked for who saved a version. */
+const CHANGES = 20;
+
+/** Who saved a version of a hook, as soon as that is known: it may have been oneself, on another page. */
+function useWhoSaved(hookId: string, version: number | undefined): string {
+  const words = useWords().hooks.conflict;
+  const { connection, me } = useWire();
+  const changed = useQuery({
+    queryKey: ["hooks", "changes", hookId, version],
+    queryFn: async () => (await connection.request("hooks.changes", { hookId, limit: CHANGES })).changes,
+    enabled: version !== undefined,
+  });
+  const actor = changed.data?.find((change) => change.version === version)?.actor;
+  return actor === undefined ? words.somebody : actor === me.user_id ? words.you : actor;
+}
 
 /** Changes a hook. What is typed stays when a save fails, and when somebody else saves first. */
 export function EditHook({ hook }: { hook: Hook }) {
@@ -72,16 +88,18 @@ export function EditHook({ hook }: { hook: Hook }) {
       }
     },
   });
+  const isOvertaken = isDirty && hook.version !== base.version;
+  const who = useWhoSaved(hook.id, theirs?.version ?? (isOvertaken ? hook.version : undefined));
   return (
     <div className="grid grid-cols-[minmax(0,1fr)_360px] items-start gap-6 max-lg:grid-cols-1">
       <Card className="p-4">
         <form noValidate onSubmit={(submitted) => void form.handleSubmit((draft) => save.mutate({ draft, over: base }))(submitted)}>
-          {isDirty && hook.version !== base.version && theirs === undefined && (
-            <p role="status" className="mb-3 rounded bg-ask-bg px-3 py-2 text-ask">
-              {words.changedMeanwhile(hook.version)}
+          <HookFields form={form} />
+          {isOvertaken && theirs === undefined && (
+            <p role="status" className="mt-4 rounded bg-ask-bg px-3 py-2 text-ask">
+              {words.changedMeanwhile(hook.version, who)}
             </p>
           )}
-          <HookFields form={form} />
           {save.error !== null && !isConflict(save.error) && (
             <>
               <Problem error={save.error} />
@@ -101,11 +119,11 @@ export function EditHook({ hook }: { hook: Hook }) {
           </div>
         </form>
       </Card>
-      <TestPanel event={event} what={() => (isDirty ? { config: toRecord(form.getValues()) } : { hookId: hook.id })} />
-      <Dialog open={theirs !== undefined} onClose={() => setTheirs(undefined)} title={words.conflict.title} about={words.conflict.about(theirs?.version ?? 0)} wide>
+      <TestPanel event={event} matcher={hook.matcher} what={() => (isDirty ? { config: toRecord(form.getValues()) } : { hookId: hook.id })} />
+      <Dialog open={theirs !== undefined} onClose={() => setTheirs(undefined)} title={words.conflict.title(who)} about={words.conflict.about(theirs?.version ?? 0)} wide>
         {theirs !== undefined && (
           <>
-            <JsonDiff before={toRecord(toDraft(theirs))} after={toRecord(form.getValues())} titles={[words.conflict.theirs(theirs.version), words.conflict.yours]} label={words.conflict.title} />
+            <JsonDiff before={toRecord(toDraft(theirs))} after={toRecord(form.getValues())} titles={[words.conflict.theirs(theirs.version), words.conflict.yours]} label={words.conflict.title(who)} />
             {save.error !== null && !isConflict(save.error) && <Problem error={save.error} />}
             <div className="mt-4 flex flex-wrap justify-end gap-2">
               <Button onClick={() => setTheirs(undefined)}>{words.conflict.keep}</Button>

@@ -241,7 +241,7 @@ function Overview({ hook }: { hook: Hook }) {
         </dl>
       </Card>
       <div className="flex flex-col gap-6">
-        {mayTest && hook.config_hidden !== true && <TestPanel event={hook.event} what={() => ({ hookId: hook.id })} />}
+        {mayTest && hook.config_hidden !== true && <TestPanel event={hook.event} matcher={hook.matcher} what={() => ({ hookId: hook.id })} />}
         <LastChanges hook={hook} />
       </div>
     </div>

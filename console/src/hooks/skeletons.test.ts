@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 
 import { expect, test } from "vitest";
 
-import { isTyped, SKELETONS, skeletonOf } from "./skeletons.ts";
+import { isTyped, SKELETONS, skeletonOf, toolOf } from "./skeletons.ts";
 
 const TOOLS = resolve(import.meta.dirname, "../../../crates/agent/src/tools");
 /** The files of tools that are called otherwise. */
@@ -34,4 +34,8 @@ test.each([
   ["{half", true],
 ])("%s: would be missed? %s", (input, is) => {
   expect(isTyped(input)).toBe(is);
+});
+
+test("a test begins with a tool that the hook matches", () => {
+  expect(["^read_file$", "^(write_file|edit_file)$", "exec", "", ".*", "^(?i)x", "mcp_", "["].map(toolOf)).toEqual(["read_file", "write_file", "exec", "exec", "exec", "exec", "mcp_", "exec"]);
 });

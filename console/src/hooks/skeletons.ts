@@ -17,6 +17,19 @@ export const SKELETONS: Readonly<Record<string, Readonly<Record<string, string>>
 /** The input of a tool to begin with, as JSON; of a tool that nobody knows here, an empty one. Pure. */
 export const skeletonOf = (tool: string): string => JSON.stringify(SKELETONS[tool] ?? {}, null, 2);
 
+/** The tool that a test begins with where nothing else is known. */
+const USUAL = "exec";
+
+/** The tool that a test of a hook with `matcher` begins with: the first that it names, where it matches that. Pure. */
+export function toolOf(matcher: string): string {
+  const name = /^\^?\(?([A-Za-z]\w*)/.exec(matcher)?.[1] ?? "";
+  try {
+    return name !== "" && new RegExp(matcher).test(name) ? name : USUAL;
+  } catch {
+    return USUAL;
+  }
+}
+
 /** Whether an input is one that somebody would miss: not empty, and none to begin with. Pure. */
 export function isTyped(input: string): boolean {
   try {

@@ -15,7 +15,7 @@ import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { causeOf, causeOfTest } from "../advice/advice.ts";
 import { AdviceNote } from "../advice/advice-note.tsx";
-import { isTyped, skeletonOf } from "./skeletons.ts";
+import { isTyped, skeletonOf, toolOf } from "./skeletons.ts";
 import { ANY_EVENT, type TryOut } from "./templates.ts";
 
 interface Sample {
@@ -30,13 +30,13 @@ function useTools(): readonly string[] {
 }
 
 /** Runs a hook with an event that is made up, or that happened: the handler for real, nothing recorded. */
-export function TestPanel({ event, what, first = ANY_EVENT }: { event: CheckpointName; what: () => { config: HookInput } | { hookId: string }; first?: TryOut }) {
+export function TestPanel({ event, matcher = "", what, first = ANY_EVENT }: { event: CheckpointName; matcher?: string; what: () => { config: HookInput } | { hookId: string }; first?: TryOut }) {
   const words = useWords().test;
   const { connection } = useWire();
   const queries = useQueryClient();
   const hasTool = event === "pre_tool_use" || event === "post_tool_use" || event === "subagent_start" || event === "subagent_stop";
-  const [tool, setTool] = useState("exec");
-  const [input, setInput] = useState(first.input);
+  const [tool, setTool] = useState(() => toolOf(matcher));
+  const [input, setInput] = useState(() => (first === ANY_EVENT ? skeletonOf(toolOf(matcher)) : first.input));
   const [text, setText] = useState(first.text);
   const [bad, setBad] = useState<string>();
   const tools = useTools();

@@ -4,11 +4,11 @@ import type { ReactNode } from "react";
 
 import { type Counted, counted, labelsOf, ofTenant } from "../hooks/state.ts";
 import { wordOf } from "../hooks/changed.ts";
-import { TurnRow } from "../turns/row.tsx";
 import { ChooseTenants } from "../ui/choose.tsx";
 import { EVERY_TENANT, ofTenants, useEverywhere } from "../ui/every-tenant.ts";
 import { GUARD_SIGNS, GuardSign, useLack } from "../ui/guard-sign.tsx";
 import { useHeld } from "../ui/held.ts";
+import { useListKeys } from "../ui/list-keys.ts";
 import { Name } from "../ui/name.tsx";
 import { Newer } from "../ui/newer.tsx";
 import { Card, Page, PageHead } from "../ui/page.tsx";
@@ -21,6 +21,7 @@ import type { GuardLine, GuardsSummary, HookChange, HookCounts, Payload, TurnLin
 import { useConfigured, useHooks, useIsGone, useTenantNames } from "../wire/queries.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useLanguage, useWords } from "../words/use-words.ts";
+import { BlockedRow } from "./blocked-row.tsx";
 import { DecisionChart } from "./chart.tsx";
 
 type Overview = Payload<"overview.get">;
@@ -53,6 +54,7 @@ export function OverviewPage() {
     queryFn: async () => (await connection.request("turns.list", { decision: "blocked", limit: BLOCKED, ...whose })).turns,
     refetchInterval: LOOK_EVERY_MS,
   });
+  useListKeys();
   const overview = found.data;
   const many = useCounted(everywhere);
   const set = (name: string, value: string): void => void navigate({ to: "/", search: (before: Record<string, unknown>) => ({ ...before, [name]: value === "" ? undefined : value }) as never, replace: true });
@@ -106,7 +108,7 @@ function Parts({ overview, blocked, span }: { overview: Overview; blocked: reado
             <ul>
               {stopped.shown.map((turn) => (
                 <li key={turn.turnId} className="border-b border-line last:border-b-0">
-                  <TurnRow turn={turn} tenant={everywhere ? tenants.get(turn.tenantId ?? "") : undefined} />
+                  <BlockedRow turn={turn} tenant={everywhere ? tenants.get(turn.tenantId ?? "") : undefined} />
                 </li>
               ))}
             </ul>

@@ -82,7 +82,8 @@ function Signed({ connection, preferences, pages, bad, again }: About) {
   const state = useConnectionState(connection);
   const words = useWords();
   const [wantsIn, setWantsIn] = useState(bad !== undefined);
-  const queries = useMemo(() => new QueryClient({ defaultOptions: { queries: { retry: mayRetry, staleTime: 2_000, refetchOnWindowFocus: false } } }), []);
+  // What somebody does fails at once where the network is away: it is not done later, when they no longer look.
+  const queries = useMemo(() => new QueryClient({ defaultOptions: { queries: { retry: mayRetry, staleTime: 2_000, refetchOnWindowFocus: false }, mutations: { networkMode: "always" } } }), []);
   const leave = useCallback(() => {
     void signOut().then(() => {
       connection.close();

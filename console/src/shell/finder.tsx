@@ -26,6 +26,16 @@ const SHOWN = 12;
 const TURNS = 100;
 const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
+/** How well a name fits what somebody looks for: the lower, the better. Pure. */
+export function misfit(name: string, wanted: string): number {
+  const said = name.toLowerCase();
+  if (said.startsWith(wanted)) {
+    return said === wanted ? 0 : 1;
+  }
+  const at = said.indexOf(wanted);
+  return at === -1 ? 4 : /[\s\-_./]/.test(said.charAt(at - 1)) ? 2 : 3;
+}
+
 /** Finds pages, hooks, turns, conversations, agents and actions by their names. */
 export function Finder({ open, onClose }: { open: boolean; onClose: () => void }) {
   const words = useWords();
@@ -115,7 +125,7 @@ function Search({ onClose }: { onClose: () => void }) {
   const [at, setAt] = useState(0);
   const list = useId();
   const wanted = text.trim().toLowerCase();
-  const fits = everything.filter(({ id, name, kind }) => `${name} ${kind} ${id}`.toLowerCase().includes(wanted)).slice(0, SHOWN);
+  const fits = everything.filter(({ id, name, kind }) => `${name} ${kind} ${id}`.toLowerCase().includes(wanted)).sort((one, other) => misfit(one.name, wanted) - misfit(other.name, wanted)).slice(0, SHOWN);
   // A turn that is older than those that are listed is found by its whole id.
   const found: readonly Found[] = fits.length === 0 && ID.test(wanted) ? [{ id: wanted, name: wanted, kind: words.find.turn, does: `/turns/${wanted}` }] : fits;
   const go = (one: Found | undefined): void => {

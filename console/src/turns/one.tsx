@@ -98,6 +98,7 @@ function One({ family }: { family: Family }) {
       />
       <div className="mb-3 flex flex-wrap items-center gap-x-3 gap-y-2 text-muted">
         <When at={turn.startedAt} />
+        {turn.userId !== null && <span>{words.turns.whose(turn.userId)}</span>}
         <span>{took(family.turn.durationMs)}</span>
         <span>{words.turns.counted(many.calls, many.hooks)}</span>
         {own.read + own.written > 0 && <span>{words.turns.modelsCost(own.read, own.written)}</span>}
@@ -149,7 +150,19 @@ function Sentence({ family, what, choose }: { family: Family; what: ReturnType<t
     );
   const approvedBy = what.kind === "asked" ? approver(approvedOf(approvals, turnId), what.what) : undefined;
   const why = said === "" ? stop : `${colon}${said}${/[.!?。！？]$/.test(said) ? "" : stop}`;
-  const more = what.more > 0 ? ` ${words.more(what.more)}` : "";
+  const { next } = what;
+  const more = what.more > 0 && (
+    <>
+      {" "}
+      {next === undefined ? (
+        words.more(what.more)
+      ) : (
+        <button type="button" className="inline text-left text-accent underline" onClick={() => choose(next)}>
+          {words.more(what.more)}
+        </button>
+      )}
+    </>
+  );
   if (what.kind === "blocked" || what.kind === "asked" || what.kind === "waiting" || what.kind === "faulted") {
     return (
       <>

@@ -1,4 +1,5 @@
 import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
 
 import { Name } from "../ui/name.tsx";
 import { Sign } from "../ui/sign.tsx";
@@ -10,8 +11,8 @@ import { useWords } from "../words/use-words.ts";
 import { signWith } from "./approved.ts";
 import { tookOf } from "./line.ts";
 
-/** A turn in a list. */
-export function TurnRow({ turn, tenant }: { turn: TurnLine; tenant?: string | undefined }) {
+/** A turn in a list; `said` is what comes before the message in it. */
+export function TurnRow({ turn, tenant, said }: { turn: TurnLine; tenant?: string | undefined; said?: ReactNode }) {
   const words = useWords().turns;
   const { kind, word } = signWith(turn, useApprovals(true).data ?? []);
   const ms = tookOf(turn);
@@ -28,7 +29,13 @@ export function TurnRow({ turn, tenant }: { turn: TurnLine; tenant?: string | un
       <span className="max-sm:order-1">
         <Sign kind={kind} word={words.states[word]} />
       </span>
-      <span className="truncate max-sm:order-3 max-sm:col-span-2">{turn.prompt === null ? <span className="text-muted">{words.noPrompt}</span> : <Name of={turn.prompt} />}</span>
+      <span className="min-w-0 max-sm:order-3 max-sm:col-span-2">
+        {said !== undefined && <span className="line-clamp-2">{said}</span>}
+        <span className={said === undefined ? "block truncate" : "block truncate text-muted"}>
+          {turn.prompt === null ? <span className="text-muted">{words.noPrompt}</span> : <Name of={turn.prompt} />}
+          {said === undefined && turn.reason !== undefined && turn.blocked > 0 && <span className="text-muted"> · {turn.reason}</span>}
+        </span>
+      </span>
       <span className="truncate text-muted max-sm:order-4 max-sm:col-span-2">
         <Name of={turn.agentId} />
         {turn.userId !== null && (

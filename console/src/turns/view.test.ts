@@ -52,6 +52,9 @@ test("one sentence says what happened, and where it is seen", () => {
   const fault = family([span("e:0", "checkpoint", { ruling: "continue", tool: "exec", hooks: [{ ...HOOK, fault: "timed_out", cause: "no answer within 5 s" }] })]);
   expect(happened(fault, tree(fault))).toMatchObject({ kind: "faulted", hook: "guard", why: "no answer within 5 s", row: "e:0.0" });
   expect(happened(family([span("call:1", "call")]), [])).toMatchObject({ kind: "passed" });
+  const refused = (id: string, call: string) => span(id, "checkpoint", { name: "pre_tool_use", tool: "exec", toolCallId: call, ruling: "deny", hooks: [{ ...HOOK, verdict: "deny" }] });
+  const both = family([refused("e:0", "c1"), refused("e:1", "c2")]);
+  expect(happened(both, tree(both))).toMatchObject({ row: "e:0.0", more: 1, next: "e:1" });
   const failed: Family = { turn: { ...detail([]), turn: { ...LINE, ending: "failed", error: "no model" } }, subAgents: [] };
   expect(happened(failed, [])).toMatchObject({ kind: "failed", why: "no model" });
   expect(counts(BLOCKED)).toEqual({ calls: 1, hooks: 1 });

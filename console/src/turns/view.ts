@@ -207,8 +207,9 @@ export interface Happened {
   readonly hook: string;
   readonly why: string;
   readonly row: string | undefined;
-  /** How many more there were. */
+  /** How many more there were, and where the next one is seen. */
   readonly more: number;
+  readonly next?: string | undefined;
 }
 
 /** The hook whose verdict the ruling of a checkpoint is. */
@@ -237,7 +238,8 @@ export function happened(family: Family, rows: readonly Row[]): Happened {
     const own = first.children.find((row) => row.of.kind === "hook" && row.of.hook === hook);
     const why = hook?.reason ?? hook?.cause ?? hook?.faultDetail ?? span.text ?? "";
     const calls = new Set(checkpoints.map((row) => (row.of.kind === "checkpoint" ? (row.of.span.toolCallId ?? row.id) : row.id)));
-    return { kind, what: span.tool ?? span.name, hook: hook?.name ?? "", why, row: own?.id ?? first.id, more: calls.size - 1 };
+    const next = checkpoints.find((row) => row.of.kind === "checkpoint" && (row.of.span.toolCallId ?? row.id) !== (span.toolCallId ?? first.id));
+    return { kind, what: span.tool ?? span.name, hook: hook?.name ?? "", why, row: own?.id ?? first.id, more: calls.size - 1, next: next?.id };
   };
   const asks = telling(rows, (sign) => sign === "ask");
   const blocked = of(telling(rows, (sign) => sign === "block"), "blocked");

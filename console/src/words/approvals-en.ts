@@ -50,6 +50,7 @@ export const approvals = {
     in: (folder: string) => `in ${folder}`,
     anywhere: "in a folder that is not known",
   },
+  wanted: "What the agent was asked for",
   whoAsks: "Who asks for a decision",
   whoAsked: "Who asked for a decision",
   again: "Why it is asked again",

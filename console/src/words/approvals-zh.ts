@@ -50,6 +50,7 @@ export const approvals: Words["approvals"] = {
     in: (folder) => `在 ${folder}`,
     anywhere: "所在文件夹未知",
   },
+  wanted: "对智能体的要求",
   whoAsks: "谁要求由人决定",
   whoAsked: "当时由谁要求由人决定",
   again: "再次询问的原因",

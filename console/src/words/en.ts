@@ -291,9 +291,11 @@ export const en = {
     discard: "Discard changes",
     saved: (n: number, acts: boolean) => `Saved as version ${n}. ${acts ? "It is in force." : "It takes effect once the hook acts again."}`,
     versionOf: (n: number) => `Version ${n}`,
-    changedMeanwhile: (n: number) => `Somebody else saved version ${n} while you were editing. When you save, you see both.`,
+    changedMeanwhile: (n: number, who: string) => `${who} saved version ${n} while you were editing. When you save, you see both.`,
     conflict: {
-      title: "Somebody else changed this hook",
+      somebody: "Somebody else",
+      you: "You, on another page,",
+      title: (who: string) => `${who} changed this hook`,
       about: (n: number) => `Version ${n} was saved while you were editing. What you typed is not lost.`,
       theirs: (n: number) => `Saved: version ${n}`,
       yours: "Yours",

@@ -22,6 +22,7 @@ export const turns = {
   states: { blocked: "blocked", waiting: "waits", failed: "failed", faulted: "hook failed", asked: "asked", approved: "approved", running: "running", stopped: "stopped", cut: "cut off", passed: "passed" },
   notFound: "There is no such turn",
   notFoundAbout: "It is older than what is kept, or it is not yours to see.",
+  whose: (user: string) => `for ${user}`,
   heading: (agent: string) => `Turn by ${agent}`,
   counted: (calls: number, hooks: number) => `${count(calls, "call", "calls")}, ${count(hooks, "hook answer", "hook answers")}`,
   modelsCost: (input: number, output: number) => `${count(input, "input token", "input tokens")}, ${count(output, "output token", "output tokens")}`,

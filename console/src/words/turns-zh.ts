@@ -22,6 +22,7 @@ export const turns: Words["turns"] = {
   states: { blocked: "已阻止", waiting: "等待中", failed: "失败", faulted: "钩子出错", asked: "已询问", approved: "已批准", running: "进行中", stopped: "已停止", cut: "中断", passed: "通过" },
   notFound: "轮次不存在",
   notFoundAbout: "它已超过保留期，或者您无权查看。",
+  whose: (user) => `用户 ${user}`,
   heading: (agent) => `${agent} 的轮次`,
   counted: (calls, hooks) => `${calls} 次调用，钩子回答 ${hooks} 次`,
   modelsCost: (input: number, output: number) => `输入 ${input.toLocaleString("zh-CN")} 个 token，输出 ${output.toLocaleString("zh-CN")} 个 token`,

@@ -252,9 +252,11 @@ export const zh: Words = {
     discard: "放弃修改",
     saved: (n, acts) => `已保存为版本 ${n}，${acts ? "并已生效" : "钩子重新启用后生效"}。`,
     versionOf: (n) => `版本 ${n}`,
-    changedMeanwhile: (n) => `编辑期间，其他人保存了版本 ${n}。保存时会显示双方的内容。`,
+    changedMeanwhile: (n, who) => `编辑期间，${who}保存了版本 ${n}。保存时会显示双方的内容。`,
     conflict: {
-      title: "其他人修改了此钩子",
+      somebody: "其他人",
+      you: "您在另一个页面",
+      title: (who) => `${who}修改了此钩子`,
       about: (n) => `编辑期间，版本 ${n} 已被保存。您输入的内容没有丢失。`,
       theirs: (n) => `已保存：版本 ${n}`,
       yours: "您的内容",
