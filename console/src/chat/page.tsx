@@ -4,6 +4,7 @@ import { useEffect, useState } from "react";
 import { Button } from "../ui/button.tsx";
 import { clsx } from "../ui/clsx.ts";
 import { Select } from "../ui/field.tsx";
+import { useListKeys } from "../ui/list-keys.ts";
 import { Name } from "../ui/name.tsx";
 import { Empty, Page } from "../ui/page.tsx";
 import { When } from "../ui/when.tsx";
@@ -22,6 +23,7 @@ export function ChatPage() {
   const { me } = useWire();
   const { key } = useParams({ strict: false }) as { key?: string };
   const sessions = useSessions();
+  useListKeys();
   const mayTalk = useMay("operator");
   useEffect(() => {
     document.title = `${words.title} · Pintle`;
@@ -62,7 +64,7 @@ export function ChatPage() {
 function SessionLink({ session }: { session: SessionLine }) {
   const { me } = useWire();
   return (
-    <Link to="/chat/$key" params={{ key: keptKey(session.key, me.user_id) }} className="block rounded px-2 py-1 hover:bg-raised max-sm:min-h-11" activeProps={{ className: "bg-tint! font-semibold", "aria-current": "page" }}>
+    <Link data-conversation to="/chat/$key" params={{ key: keptKey(session.key, me.user_id) }} className="block rounded px-2 py-1 hover:bg-raised max-sm:min-h-11" activeProps={{ className: "bg-tint! font-semibold", "aria-current": "page" }}>
       <span className="block truncate"><Name of={session.label || parts(session.key)?.conversation || session.key} /></span>
       <span className="block truncate text-small text-muted">
         <Name of={session.agentId} />

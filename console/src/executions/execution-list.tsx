@@ -4,6 +4,7 @@ import { useMemo } from "react";
 import { ChooseAgent, ChooseHook, ChooseSession, ChooseTenants } from "../ui/choose.tsx";
 import { EVERY_TENANT, useEverywhere } from "../ui/every-tenant.ts";
 import { FILTER, Select } from "../ui/field.tsx";
+import { Filters } from "../ui/filters.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Name } from "../ui/name.tsx";
 import { Empty } from "../ui/page.tsx";
@@ -67,7 +68,7 @@ export function ExecutionList({ hookId, to, params }: { hookId?: string; to: str
   const newer = useLive(query, list.rows);
   return (
     <div>
-      <Filters hookId={hookId} gone={list.rows[0]?.hook_name} query={query} span={span} everywhere={everywhere} of={of} to={to} params={params} />
+      <ExecutionFilters hookId={hookId} gone={list.rows[0]?.hook_name} query={query} span={span} everywhere={everywhere} of={of} to={to} params={params} />
       <PagedList label={words.title} list={list} newer={newer} height={HEIGHT} idOf={idOf} empty={<Empty title={words.empty}>{words.emptyAbout}</Empty>}>
         {(row) => <Row row={row} showHook={hookId === undefined} tenant={everywhere ? tenants.get(row.tenant_id) : undefined} />}
       </PagedList>
@@ -90,7 +91,7 @@ interface Filtered {
 /** What is of one tenant: another choice of tenants has others. */
 const NO_OWN = { session: undefined, of: undefined, agent: undefined };
 
-function Filters({ hookId, gone, query, span, everywhere, of, to, params }: Filtered) {
+function ExecutionFilters({ hookId, gone, query, span, everywhere, of, to, params }: Filtered) {
   const words = useWords();
   const navigate = useNavigate();
   const put = (what: Record<string, string | undefined>): void => {
@@ -98,7 +99,7 @@ function Filters({ hookId, gone, query, span, everywhere, of, to, params }: Filt
   };
   const set = (name: string, value: string): void => put({ ...(name === "tenant" ? NO_OWN : {}), [name]: value === "" ? undefined : value });
   return (
-    <div className="mb-3 flex flex-wrap gap-2">
+    <Filters isChosen={span !== "" || everywhere || [query.hookId === hookId ? undefined : query.hookId, query.event, query.decision, query.fault, query.agentId, query.sessionId].some((one) => one !== undefined)}>
       {hookId === undefined && <ChooseHook className={FILTER} known={gone} value={query.hookId ?? ""} choose={(to) => set("hook", to)} />}
       {hookId === undefined && (
         <Select className={FILTER} aria-label={words.hooks.fields.event} value={query.event ?? ""} onChange={(event) => set("event", event.target.value)}>
@@ -128,7 +129,7 @@ function Filters({ hookId, gone, query, span, everywhere, of, to, params }: Filt
       <ChooseSession className={FILTER} value={query.sessionId ?? ""} tenant={of} choose={(key, tenant) => put({ session: key === "" ? undefined : key, of: tenant })} />
       {hookId === undefined && <ChooseTenants className={FILTER} value={everywhere ? EVERY_TENANT : ""} choose={(to) => set("tenant", to)} />}
       <SpanSelect className={FILTER} span={span} any={words.executions.anyTime} choose={(to) => set("span", to)} />
-    </div>
+    </Filters>
   );
 }
 

@@ -2,11 +2,10 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { useForm, useWatch } from "react-hook-form";
 
-import { causeOf } from "../advice/advice.ts";
-import { AdviceNote } from "../advice/advice-note.tsx";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { JsonDiff } from "../ui/diff.tsx";
+import { FormProblem } from "./form-problem.tsx";
 import { Card } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { RequestError } from "../wire/client.ts";
@@ -100,12 +99,6 @@ export function EditHook({ hook }: { hook: Hook }) {
               {words.changedMeanwhile(hook.version, who)}
             </p>
           )}
-          {save.error !== null && !isConflict(save.error) && (
-            <>
-              <Problem error={save.error} />
-              <AdviceNote cause={causeOf(save.error.message)} />
-            </>
-          )}
           <div className="mt-4 flex flex-wrap items-center gap-2">
             <Button look="primary" type="submit" disabled={save.isPending || !isDirty}>
               {words.save}
@@ -117,6 +110,7 @@ export function EditHook({ hook }: { hook: Hook }) {
               {save.isSuccess && !isDirty ? words.saved(base.version, stateOf(base) === "on") : words.versionOf(base.version)}
             </span>
           </div>
+          {save.error !== null && !isConflict(save.error) && <FormProblem error={save.error} />}
         </form>
       </Card>
       <TestPanel event={event} matcher={hook.matcher} what={() => (isDirty ? { config: toRecord(form.getValues()) } : { hookId: hook.id })} />

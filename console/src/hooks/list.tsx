@@ -6,6 +6,7 @@ import { Button, buttonClass } from "../ui/button.tsx";
 import { download } from "../ui/download.ts";
 import { ofTenants, useEverywhere } from "../ui/every-tenant.ts";
 import { FILTER, Select } from "../ui/field.tsx";
+import { Filters } from "../ui/filters.tsx";
 import { type Held, useHeld } from "../ui/held.ts";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Name } from "../ui/name.tsx";
@@ -111,7 +112,7 @@ export function HooksPage() {
       )}
       {all.length + configured.length > 0 && (
         <>
-          <Filters filter={filter} families={[...new Set(configured.map(({ family }) => family))]} tenants={tenants} everywhere={everywhere} />
+          <HookFilters filter={filter} families={[...new Set(configured.map(({ family }) => family))]} tenants={tenants} everywhere={everywhere} />
           <Newer list={read.waits} ordered />
           {shown.length + ofConfiguration.length === 0 ? <Empty title={words.nothing}>
               <Link to="/hooks" search={ofTenants(everywhere) as never}>
@@ -124,15 +125,17 @@ export function HooksPage() {
   );
 }
 
-function Filters({ filter, families, tenants, everywhere }: { filter: HookFilter; families: readonly string[]; tenants: readonly Tenant[]; everywhere: boolean }) {
+function HookFilters({ filter, families, tenants, everywhere }: { filter: HookFilter; families: readonly string[]; tenants: readonly Tenant[]; everywhere: boolean }) {
   const words = useWords();
   const navigate = useNavigate();
   const set = (name: string, value: string): void => {
     void navigate({ to: "/hooks", search: (before: Record<string, unknown>) => ({ ...before, [name]: value === "" ? undefined : value }), replace: true });
   };
   return (
-    <div className="mb-3 flex flex-wrap gap-2">
-      <Search label={words.hooks.search} className="max-w-60 max-sm:max-w-none" value={filter.text} choose={(text) => set("q", text)} />
+    <Filters
+      isChosen={everywhere || [filter.event, filter.handler, filter.state].some((one) => one !== "")}
+      search={<Search label={words.hooks.search} className="max-w-60 max-sm:max-w-none" value={filter.text} choose={(text) => set("q", text)} />}
+    >
       <Select className={FILTER} aria-label={words.hooks.fields.event} value={filter.event} onChange={(event) => set("event", event.target.value)}>
         <option value="">{words.hooks.anyEvent}</option>
         {CHECKPOINTS.map((event) => (
@@ -169,7 +172,7 @@ function Filters({ filter, families, tenants, everywhere }: { filter: HookFilter
           <option value="all">{words.rules.allTenants}</option>
         </Select>
       )}
-    </div>
+    </Filters>
   );
 }
 

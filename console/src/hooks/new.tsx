@@ -4,12 +4,10 @@ import { useEffect, useState } from "react";
 import { useForm, useWatch } from "react-hook-form";
 
 import { Button } from "../ui/button.tsx";
+import { FormProblem } from "./form-problem.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
-import { Problem } from "../ui/problem.tsx";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
-import { causeOf } from "../advice/advice.ts";
-import { AdviceNote } from "../advice/advice-note.tsx";
 import { type Draft, EMPTY, toRecord } from "./draft.ts";
 import { HookFields } from "./form.tsx";
 import { drop, isTyped, keep, keptDraft, keptTemplate, placeOf } from "./kept.ts";
@@ -94,17 +92,12 @@ export function NewHookPage() {
         <Card className="p-4">
           <form noValidate onSubmit={(submitted) => void form.handleSubmit((draft) => create.mutate(draft))(submitted)}>
             <HookFields form={form} isNew />
-            {create.error !== null && (
-              <>
-                <Problem error={create.error} />
-                <AdviceNote cause={causeOf(create.error.message)} />
-              </>
-            )}
             <div className="mt-4 flex gap-2">
               <Button look="primary" type="submit" disabled={create.isPending}>
                 {words.hooks.createAction}
               </Button>
             </div>
+            {create.error !== null && <FormProblem error={create.error} />}
           </form>
         </Card>
         <TestPanel key={began.times} event={event} what={() => ({ config: toRecord(form.getValues()) })} first={tryOutOf(began.with, words)} />

@@ -5,6 +5,7 @@ import { useEffect, useId, useMemo, useState } from "react";
 import { ChooseAgent, ChooseSession, ChooseTenants } from "../ui/choose.tsx";
 import { EVERY_TENANT, useEverywhere } from "../ui/every-tenant.ts";
 import { FILTER, Input, Select } from "../ui/field.tsx";
+import { Filters } from "../ui/filters.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Empty, Page, PageHead } from "../ui/page.tsx";
 import { PagedList } from "../ui/paged-list.tsx";
@@ -26,6 +27,9 @@ const LOOK_EVERY_MS = 5_000;
 /** How long somebody types nothing before it is searched, in milliseconds. */
 const STILL_MS = 250;
 const OUTCOMES: readonly TurnOutcome[] = ["blocked", "asked", "faulted", "allowed"];
+
+/** What of an address is chosen in a filter. */
+const CHOSEN = ["decision", "agent", "session", "hook", "tool", "tenant", "span", "since"];
 
 /** Other tenants have other conversations. */
 const NO_SESSION = { session: undefined, of: undefined };
@@ -75,7 +79,7 @@ export function TurnsPage() {
   return (
     <Page>
       <PageHead title={words.title} answer={seesAll ? words.answer : words.answerOwn} />
-      <Filters address={address} />
+      <TurnFilters address={address} />
       <PagedList label={words.title} list={list} newer={newer} height={HEIGHT} idOf={idOf} empty={<Empty title={isFiltered ? words.none : words.empty}>{isFiltered ? words.noneAbout : words.emptyAbout}</Empty>}>
         {(turn) => <TurnRow turn={turn} tenant={everywhere ? tenants.get(turn.tenantId ?? "") : undefined} />}
       </PagedList>
@@ -97,7 +101,7 @@ function useNewer(query: TurnFilter, first: TurnLine | undefined): number {
   return at === -1 ? known.filter(({ startedAt }) => first !== undefined && startedAt > first.startedAt).length : at;
 }
 
-function Filters({ address }: { address: Address }) {
+function TurnFilters({ address }: { address: Address }) {
   const words = useWords();
   const navigate = useNavigate();
   const hooks = useHooks().data ?? [];
@@ -108,8 +112,7 @@ function Filters({ address }: { address: Address }) {
   const set = (name: string, value: string): void => put({ ...(name === "span" ? { since: undefined, until: undefined } : {}), ...(name === "tenant" ? NO_SESSION : {}), [name]: value === "" ? undefined : value });
   const all: readonly string[] = [...new Set(hooks.map(({ name, id }) => name || id))];
   return (
-    <div className="mb-3 flex flex-wrap gap-2" role="search">
-      <Search label={words.turns.search} value={address["q"] ?? ""} choose={(text) => set("q", text)} />
+    <Filters role="search" isChosen={CHOSEN.some((name) => (address[name] ?? "") !== "")} search={<Search label={words.turns.search} value={address["q"] ?? ""} choose={(text) => set("q", text)} />}>
       <Select className={FILTER} aria-label={words.executions.decision} value={address["decision"] ?? ""} onChange={(event) => set("decision", event.target.value)}>
         <option value="">{words.turns.anyOutcome}</option>
         {OUTCOMES.map((outcome) => (
@@ -129,6 +132,6 @@ function Filters({ address }: { address: Address }) {
       <Input className={`${FILTER} font-mono`} aria-label={words.test.tool} placeholder={words.turns.anyTool} value={address["tool"] ?? ""} onChange={(event) => set("tool", event.target.value)} />
       <ChooseTenants className={FILTER} value={address["tenant"] === EVERY_TENANT ? EVERY_TENANT : ""} choose={(to) => set("tenant", to)} />
       <SpanSelect className={FILTER} span={address["span"] ?? ""} any={address["since"] === undefined ? words.executions.anyTime : words.turns.givenTime} choose={(to) => set("span", to)} />
-    </div>
+    </Filters>
   );
 }

@@ -4,6 +4,7 @@ import { Fragment, type ReactNode, useCallback, useMemo, useState } from "react"
 import { Button } from "../ui/button.tsx";
 import { ofTenants } from "../ui/every-tenant.ts";
 import { download } from "../ui/download.ts";
+import { useListKeys } from "../ui/list-keys.ts";
 import { Name } from "../ui/name.tsx";
 import { OtherTenant } from "../ui/other-tenant.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
@@ -50,6 +51,7 @@ const groupOf = (rows: readonly Row[], id: string | undefined): Row | undefined 
 
 function One({ family }: { family: Family }) {
   const words = useWords();
+  useListKeys();
   const navigate = useNavigate();
   const search = useSearch({ strict: false }) as Record<string, string | undefined>;
   const rows = useMemo(() => tree(family), [family]);

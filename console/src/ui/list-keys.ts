@@ -20,7 +20,11 @@ export function useListKeys(): void {
           search.focus();
         }
       } else if (event.key === "j" || event.key === "k") {
-        const rows = [...document.querySelectorAll<HTMLElement>("[data-row]")];
+        const rows = [...document.querySelectorAll<HTMLElement>("[data-row], [data-conversation]")];
+        // A tree goes through its rows by itself once it has the keys.
+        if (rows.length === 0) {
+          document.querySelector<HTMLElement>("[role=tree]")?.focus();
+        }
         const at = rows.indexOf(document.activeElement as HTMLElement);
         const next = event.key === "j" ? Math.min(at + 1, rows.length - 1) : Math.max(at - 1, 0);
         rows[next]?.focus();
