@@ -37,7 +37,7 @@ export function ChatPage() {
       <aside aria-label={words.conversations} className={clsx("overflow-y-auto border-r border-line px-2 py-3", key !== undefined && "max-lg:hidden")}>
         {key === undefined && <h1 className="px-2 pb-2 text-title font-semibold lg:hidden">{words.title}</h1>}
         <Begin />
-        <ul className="mt-2">
+        <ul className="mt-2" data-conversations>
           {(sessions.data ?? []).map((session) => (
             <li key={session.key}>
               <SessionLink session={session} />
@@ -64,7 +64,7 @@ export function ChatPage() {
 function SessionLink({ session }: { session: SessionLine }) {
   const { me } = useWire();
   return (
-    <Link data-conversation to="/chat/$key" params={{ key: keptKey(session.key, me.user_id) }} className="block rounded px-2 py-1 hover:bg-raised max-sm:min-h-11" activeProps={{ className: "bg-tint! font-semibold", "aria-current": "page" }}>
+    <Link to="/chat/$key" params={{ key: keptKey(session.key, me.user_id) }} className="block rounded px-2 py-1 hover:bg-raised max-sm:min-h-11" activeProps={{ className: "bg-tint! font-semibold", "aria-current": "page" }}>
       <span className="block truncate"><Name of={session.label || parts(session.key)?.conversation || session.key} /></span>
       <span className="block truncate text-small text-muted">
         <Name of={session.agentId} />

@@ -20,7 +20,7 @@ export function useListKeys(): void {
           search.focus();
         }
       } else if (event.key === "j" || event.key === "k") {
-        const rows = [...document.querySelectorAll<HTMLElement>("[data-row], [data-conversation]")];
+        const rows = [...document.querySelectorAll<HTMLElement>("[data-row], [data-conversations] a")];
         // A tree goes through its rows by itself once it has the keys.
         if (rows.length === 0) {
           document.querySelector<HTMLElement>("[role=tree]")?.focus();
