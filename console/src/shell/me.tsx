@@ -27,9 +27,10 @@ export function Me(about: MenuAbout) {
         <span className="max-sm:hidden">
           {" · "}
           <Name of={me.tenant_name || me.tenant_slug} />
+          {" · "}
+          {me.edition}
         </span>
       </span>
-      <span className="block truncate max-sm:hidden">{me.edition}</span>
     </>
   );
   const opens = useLater(menu);
