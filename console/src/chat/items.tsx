@@ -224,13 +224,13 @@ function Why({ blocked, turn, sessionKey }: { blocked: Blocked } & Place) {
       {note !== undefined ? (
         <>
           <span className="font-semibold">{all.turns.person}</span>
-          {said !== "" && ": "}
+          {said !== "" && all.colon}
         </>
       ) : (
         (blocked.hookId !== null || name !== "") && (
           <>
             <HookLink id={blocked.hookId} name={name} />
-            {": "}
+            {all.colon}
           </>
         )
       )}
@@ -286,7 +286,7 @@ function Waits({ item }: { item: Of<"approval"> }) {
           <CallView tool={approval.tool} input={approval.arguments} />
           <p className="mt-1">
             <span className="font-semibold"><Name of={approval.by} /></span>
-            {approval.reason !== "" && ": "}
+            {approval.reason !== "" && words.colon}
             <SaidText text={approval.reason} />
           </p>
           {approval.state === "waiting" && !approval.approvers.you && <p className="mt-1 text-muted">{words.chat.othersAnswer}</p>}

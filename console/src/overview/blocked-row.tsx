@@ -4,6 +4,7 @@ import { useTurn } from "../turns/queries.ts";
 import { TurnRow } from "../turns/row.tsx";
 import { noteOfPerson } from "../turns/said.ts";
 import { happened, tree } from "../turns/view.ts";
+import { Name } from "../ui/name.tsx";
 import { SaidText } from "../ui/said-text.tsx";
 import type { TurnLine } from "../wire/types.ts";
 import { useWords } from "../words/use-words.ts";
@@ -21,7 +22,7 @@ export function BlockedRow({ turn, tenant }: { turn: TurnLine; tenant: string | 
   const why = note ?? what.why;
   const said = (
     <>
-      <code className="font-semibold">{what.what}</code> · <span className="font-medium">{what.hook || (note === undefined ? words.somebody : words.person)}</span>
+      <code className="font-semibold">{what.what}</code> · <span className="font-medium"><Name of={what.hook || (note === undefined ? words.somebody : words.person)} /></span>
       {why !== "" && colon}
       <SaidText text={why} />
     </>

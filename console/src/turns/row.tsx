@@ -10,6 +10,7 @@ import type { TurnLine } from "../wire/types.ts";
 import { useWords } from "../words/use-words.ts";
 import { signWith } from "./approved.ts";
 import { tookOf } from "./line.ts";
+import { whyBlocked } from "./said.ts";
 
 /** A turn in a list; `said` is what comes before the message in it. */
 export function TurnRow({ turn, tenant, said }: { turn: TurnLine; tenant?: string | undefined; said?: ReactNode }) {
@@ -33,7 +34,7 @@ export function TurnRow({ turn, tenant, said }: { turn: TurnLine; tenant?: strin
         {said !== undefined && <span className="line-clamp-2">{said}</span>}
         <span className={said === undefined ? "block truncate" : "block truncate text-muted"}>
           {turn.prompt === null ? <span className="text-muted">{words.noPrompt}</span> : <Name of={turn.prompt} />}
-          {said === undefined && turn.reason !== undefined && turn.blocked > 0 && <span className="text-muted"> · {turn.reason}</span>}
+          {said === undefined && turn.reason !== undefined && turn.blocked > 0 && <span className="text-muted"> · <Name of={whyBlocked(turn.reason)} /></span>}
         </span>
       </span>
       <span className="truncate text-muted max-sm:order-4 max-sm:col-span-2">

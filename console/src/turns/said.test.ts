@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { turns } from "../words/turns-en.ts";
-import { nameOf, deniedBy, noteOfPerson } from "./said.ts";
+import { nameOf, deniedBy, noteOfPerson, whyBlocked } from "./said.ts";
 
 test.each([
   ['Tool execution refused by a person (asked by hook "agents.main.ask")', ""],
@@ -23,4 +23,5 @@ test("which hook refused a call is read from what the agent read", () => {
   expect(deniedBy('Tool execution denied by hook: no "x"\nat all (hook "guard")')).toEqual({ name: "guard", reason: 'no "x"\nat all' });
   expect(deniedBy('Tool execution denied by approval hook: no (hook "g")')).toEqual({ name: "g", reason: "no" });
   expect(deniedBy("something else")).toBeUndefined();
+  expect(['Tool execution denied by hook: no (hook "g")', "Tool execution refused by a person: later", "something else"].map(whyBlocked)).toEqual(["no", "later", "something else"]);
 });

@@ -29,6 +29,9 @@ export function deniedBy(refusal: string): { readonly name: string; readonly rea
   return found === null ? undefined : { name: found[2] ?? "", reason: found[1] ?? "" };
 }
 
+/** Why something was refused, in the words of whoever refused it. Pure. */
+export const whyBlocked = (refusal: string): string => deniedBy(refusal)?.reason ?? (noteOfPerson(refusal) || refusal);
+
 /** Why a hook did not run, in plain words. */
 export function whySkipped(hook: TurnHook, words: Words["turns"]): string {
   if (hook.by !== undefined) {
