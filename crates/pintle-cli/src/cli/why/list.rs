@@ -105,19 +105,18 @@ fn faults(event: &StoredEvent) -> String {
 
 /// What was stopped, newest first, each with its turn.
 pub(super) fn refusals(events: &[StoredEvent], questions: &Questions, (columns, ids): (usize, bool)) -> String {
+    let stopped = Stopped::of(events, questions);
     let line = |(word, event): &(LastWord, &StoredEvent)| {
         format!(
             "{DIM}{}  turn {}{DIM:#}\n{}\n{}",
             moment_of(&event.at),
             short_id(&event.turn_id),
-            stopped_call(event, (*word, None), None, ids),
+            stopped_call(event, (*word, None), stopped.answer(event), ids),
             faults(event)
         )
     };
     match events.is_empty() {
         true => "nothing was blocked, and nothing waits for a person\n".into(),
-        false => {
-            folded(&Stopped::of(events, questions).open().iter().rev().map(line).collect::<String>(), columns, HANG)
-        }
+        false => folded(&stopped.open().iter().rev().map(line).collect::<String>(), columns, HANG),
     }
 }

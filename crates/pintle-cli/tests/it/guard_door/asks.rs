@@ -61,3 +61,25 @@ fn the_same_call_made_again_finds_its_approval_once() {
     let told = document(&door.ask(1500, &again).wait_with_output().unwrap());
     assert!(!refusal(&told).contains(&id), "it is used once: {told}");
 }
+
+#[test]
+fn what_waits_is_said_to_wait_until_it_ran() {
+    let door = asking();
+    let told = document(&door.ask(1500, &door.shell("toolu_1", "make")).wait_with_output().unwrap());
+    let id = waiting(&door).expect("the question stays");
+    assert!(refusal(&told).contains(&id), "{told}");
+    let seen = |args: &[&str], text: &str| {
+        wait_for(|| Some(door.env.pintle(args)).filter(|seen| seen.out.contains(text)));
+    };
+    let to_do = format!("to let it run: `pintle approvals approve {id}`");
+    seen(&["why"], "1 waiting for a person");
+    seen(&["why"], &to_do);
+    seen(&["why", "--denied"], &to_do);
+    seen(&["why", "--list"], "1 waiting");
+    assert_eq!(door.env.on_terminal("", &["approvals", "approve", &id]).code, Some(0));
+    seen(&["why"], ", and not used yet");
+    let mut again = door.shell("toolu_2", "make");
+    again["prompt_id"] = json!("p2");
+    assert_eq!(document(&door.ask(LONG, &again).wait_with_output().unwrap()), json!({}));
+    seen(&["why", "--denied"], "nothing was blocked, and nothing waits for a person");
+}
