@@ -310,11 +310,11 @@ impl WorkedEvent<'_> {
             None => self.protects(self.event, &in_force, &hooks).await,
         };
         if let Some(reason) = reason {
-            hooks.refused(CheckpointKind::PreToolUse, &reason);
+            self.refused(&hooks, CheckpointKind::PreToolUse, &reason);
             return (GuardRuling::Deny { reason }, Some(hooks));
         }
         if let Some(reason) = self.not_armed(&in_force).await {
-            hooks.refused(worked_at(&self.event.what), &reason);
+            self.refused(&hooks, worked_at(&self.event.what), &reason);
             return (GuardRuling::Deny { reason }, Some(hooks));
         }
         if self.place.is_new {
@@ -403,6 +403,14 @@ impl WorkedEvent<'_> {
         }
     }
 
+    /// Keeps that the guard itself refused this event at `kind`, with the call that it is about.
+    fn refused(&self, hooks: &Dispatcher, kind: CheckpointKind, reason: &str) {
+        match self.event.tool() {
+            Some(tool) => hooks.refused_call(kind, &self.call(tool), reason),
+            None => hooks.refused(kind, reason),
+        }
+    }
+
     fn call(&self, tool: &HostCall) -> ToolCall {
         ToolCall {
             id: CallId::new(self.place.call.as_deref().unwrap_or_default()),
@@ -414,7 +422,7 @@ impl WorkedEvent<'_> {
 
     async fn clear(&self, in_force: &InForce, hooks: &Dispatcher, tool: &HostCall) -> GuardRuling {
         if self.desk.open.has_lost_prompt(self.event.session_id().as_str()) {
-            hooks.refused(CheckpointKind::PreToolUse, LOST_PROMPT);
+            hooks.refused_call(CheckpointKind::PreToolUse, &self.call(tool), LOST_PROMPT);
             return GuardRuling::Deny { reason: LOST_PROMPT.into() };
         }
         let call = self.call(tool);

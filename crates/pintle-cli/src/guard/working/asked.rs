@@ -48,10 +48,10 @@ impl WorkedEvent<'_> {
     ) -> GuardRuling {
         let GuardRuling::ModifyInput { arguments, .. } = &ruling else { return ruling };
         let changed = HostCall { arguments: arguments.clone(), ..tool.clone() };
-        let event = HostEvent { what: HostWhat::Tool(changed), ..self.event.clone() };
+        let event = HostEvent { what: HostWhat::Tool(changed.clone()), ..self.event.clone() };
         match self.protects(&event, in_force, hooks).await {
             Some(reason) => {
-                hooks.refused(CheckpointKind::PreToolUse, &reason);
+                hooks.refused_call(CheckpointKind::PreToolUse, &self.call(&changed), &reason);
                 GuardRuling::Deny { reason }
             }
             None => ruling,
