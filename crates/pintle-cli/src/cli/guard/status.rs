@@ -13,7 +13,7 @@ use host::config::{self, Env};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::classes::{self, OpenDoors};
+use super::classes::{self, ModelDoorAt, OpenDoors};
 use super::config_here::ConfigHere;
 use super::team::TeamStatus;
 use crate::clean::clean;
@@ -126,8 +126,8 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
         let lacks = refused.or_else(|| lacks(standing.host, &facts, &required));
         (standing.coverage, standing.lacks) = (levels, lacks);
     }
-    let doors = here.config().map(OpenDoors::of).unwrap_or_default();
     let daemon = Daemon { places: &places, runs, here: &here };
+    let doors = here.config().map(OpenDoors::of).unwrap_or_default().with_models_at(daemon.models_at());
     let text = match args.json {
         true => {
             let (hosts, doors) = (json_of(&standings), doors.json());
@@ -159,6 +159,15 @@ impl Daemon<'_> {
     /// Its process, where it runs and said so.
     fn process(&self) -> Option<DaemonProcess> {
         self.places.daemon().filter(|_| self.runs)
+    }
+
+    /// Where its model door is.
+    fn models_at(&self) -> ModelDoorAt {
+        match self.process().map(|it| it.of) {
+            Some(DaemonOf::GuardServe) => self.places.model_door().map_or(ModelDoorAt::Nowhere, ModelDoorAt::Address),
+            Some(DaemonOf::Serve) => ModelDoorAt::Gateway,
+            None => ModelDoorAt::Nowhere,
+        }
     }
 
     /// Where daemons that hooks started wrote what they had to say, where one did.
