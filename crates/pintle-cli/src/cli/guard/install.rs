@@ -228,8 +228,10 @@ fn wishes(global: &Global, env: &Env) -> Result<BTreeMap<String, GuardedHost>, C
             Some(why) => Err(CliError::usage(why)),
             None => Ok(loaded.config.guard_hosts),
         },
-        // The daemon refuses every call then, and says why.
-        Err(_) => Ok(BTreeMap::new()),
+        // The daemon refuses every call then: who installs hears it first.
+        Err(error) => {
+            Err(CliError::from(error).hint("as long as it does not load, each prompt and call would be refused"))
+        }
     }
 }
 
