@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
-use domain::approval::APPROVAL_USED;
+use domain::approval::{APPROVAL_REFUSED, APPROVAL_USED};
 use domain::audit::{AuditEntry, AuditKind};
 use domain::execution::DETAIL_READ;
 use domain::id::{HookId, TenantId};
@@ -183,6 +183,10 @@ fn line(entry: &AuditEntry, tenant: Option<&str>, names: &BTreeMap<HookId, Strin
             let place = format!("{} approval {}", text("tool"), text("approval_id"));
             (place, APPROVAL_USED, format!("given by {}", text("actor")), "")
         }
+        AuditKind::Change if text("action") == APPROVAL_REFUSED => {
+            let place = format!("{} approval {}", text("tool"), text("approval_id"));
+            (place, APPROVAL_REFUSED, format!("by {}", text("actor")), "")
+        }
         AuditKind::Change if IDENTITY_ACTIONS.contains(&text("action")) => {
             let place = [text("subject"), text("role"), text("prefix")].join(" ");
             let by = format!("by {}", text("actor"));
@@ -259,6 +263,8 @@ mod tests {
             "call": {"arguments": {"command": "git push --force"}}});
         insta::assert_snapshot!(check(AuditKind::Decision, refused), @"2027-01-15 08:00:00 UTC  decision  pre_tool_use exec git push --force  deny    no  #1");
         insta::assert_snapshot!(check(AuditKind::Decision, decision), @"2027-01-15 08:00:00 UTC  decision  before_tool exec  continue  #1");
+        let no = json!({"action": "approval_refused", "tool": "exec", "approval_id": "01a2", "actor": "anna"});
+        insta::assert_snapshot!(check(AuditKind::Change, no), @"2027-01-15 08:00:00 UTC  change    exec approval 01a2  approval_refused  by anna  #1");
         let member = json!({"action": "member_changed", "subject": "ben", "role": "viewer", "actor": "anna"});
         let shut =
             json!({"action": "member_changed", "subject": "ben", "role": "viewer", "enabled": false, "actor": "anna"});

@@ -40,6 +40,9 @@ fn a_held_call_that_a_person_refuses_does_not_run() {
     assert_eq!(seen.code, Some(0), "{seen}");
     let told = document(&hook.wait_with_output().unwrap());
     assert!(refusal(&told).contains("use ninja"), "{told}");
+    // Whoever reads the chain sees who it was, also where the call never comes again.
+    let tail = door.env.pintle(&["audit", "tail"]);
+    assert!(tail.out.contains(&format!("exec approval {id}  approval_refused  by ")), "{tail}");
 }
 
 #[test]
