@@ -28,7 +28,7 @@ use host::host_rules::RuleEnvironment;
 /// Most approvals that are listed: more than a person reads.
 const MAX_LISTED: usize = 500;
 
-/// Most approvals that are shown when the beginning of an id means several: as many as a person compares.
+/// Most approvals that are shown when a part of an id means several: as many as a person compares.
 const MAX_CANDIDATES: usize = 5;
 
 /// Most characters of the arguments that a listing on a terminal shows: about a line.
@@ -88,7 +88,7 @@ pub struct ShowArgs {
 /// Flags of `approvals approve` and `approvals refuse`.
 #[derive(Debug, Args)]
 pub struct AnswerArgs {
-    /// The approval, or the beginning of its id
+    /// The approval, or the beginning or the end of its id
     #[arg(value_name = "ID")]
     id: String,
     /// What the agent is to know; the model reads it when the call is refused
@@ -245,7 +245,7 @@ fn answer(global: &Global, args: &AnswerArgs, approve: bool) -> Result<u8, CliEr
     Ok(0)
 }
 
-/// The approval whose id is `id` or begins with it.
+/// The approval whose id is `id`, or begins or ends with it.
 fn find(store: &dyn Store, id: &str) -> Result<Approval, CliError> {
     if id.is_empty() {
         return Err(CliError::usage("ID is empty").hint("`pintle approvals list` shows what waits"));
@@ -254,7 +254,12 @@ fn find(store: &dyn Store, id: &str) -> Result<Approval, CliError> {
         return Ok(exact);
     }
     let all = store.approvals(&ApprovalQuery::newest(TenantScope::All, usize::MAX)).map_err(failed)?;
-    let mut begun: Vec<Approval> = all.into_iter().filter(|approval| approval.id.starts_with(id)).collect();
+    // Ids begin with the time: those of months begin alike, and whoever names one means what waits.
+    let meant = all.into_iter().filter(|approval| approval.id.starts_with(id) || approval.id.ends_with(id));
+    let now = jiff::Timestamp::now();
+    let waits = |approval: &Approval| approval.state_at(now) == ApprovalState::Waiting;
+    let (waiting, over): (Vec<Approval>, Vec<Approval>) = meant.partition(waits);
+    let mut begun = if waiting.is_empty() { over } else { waiting };
     match (begun.pop(), begun.is_empty()) {
         (Some(only), true) => Ok(only),
         (None, _) => {
@@ -263,7 +268,8 @@ fn find(store: &dyn Store, id: &str) -> Result<Approval, CliError> {
         }
         (Some(newest), false) => {
             let several = begun.iter().rev().take(MAX_CANDIDATES - 1);
-            let error = CliError::usage(format!("{} approvals have ids that begin with `{id}`", begun.len() + 1));
+            let error =
+                CliError::usage(format!("{} approvals have ids that begin or end with `{id}`", begun.len() + 1));
             Err(std::iter::once(&newest).chain(several).fold(error, |error, one| error.hint(candidate(one))))
         }
     }
