@@ -331,6 +331,16 @@ fn a_home_that_cannot_be_written_leads_to_another() {
 }
 
 #[test]
+fn looking_into_a_home_that_is_not_there_makes_none() {
+    let env = TestEnv::new();
+    for words in [&["why"][..], &["approvals", "list"], &["audit", "tail"], &["audit", "export"]] {
+        let seen = env.pintle(&[&["--home", "typo"][..], words].concat());
+        assert!(seen.code == Some(2) && seen.err.contains("the home [root]/here/typo is not there"), "{seen}");
+    }
+    assert!(!env.path("here/typo").exists());
+}
+
+#[test]
 fn texts_of_skills_and_what_was_held_back_of_a_history_are_explained() {
     let env = scripted(&format!("{LISTS}, {DONE}"), "skills = ['alpha']\n");
     let entry = |name: &str, timing: &str, more: &str| {
