@@ -77,7 +77,7 @@ pub struct ListArgs {
 /// Flags of `approvals show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// The approval, or the beginning of its id
+    /// The approval, or the beginning or the end of its id
     #[arg(value_name = "ID")]
     id: String,
     /// Print JSON
