@@ -35,7 +35,7 @@ pub enum GuardCommand {
     Stop,
     /// Which coding agents are under guard, how far, and when they were last heard
     Status(status::StatusArgs),
-    /// Whether an agent's calls come past the guard: by what can be read, or proven on this machine with `--live`
+    /// Whether an agent's calls reach the guard: by what can be read, or proven on this machine with `--live`
     Doctor(doctor::DoctorArgs),
     /// The calls that agents wrote down and that no hook was asked about
     Reconcile(reconcile::ReconcileArgs),

@@ -100,7 +100,7 @@ impl OpenDoors {
         for door in GuardDoor::OF_ALL {
             let names = self.names(door);
             let said = match names {
-                [] => "nothing of the configuration is behind it",
+                [] => "not configured",
                 _ => "",
             };
             writeln!(text, "{BOLD}{} door{BOLD:#}  {said}{}", door.word(), clean(&names.join(", ")))

@@ -164,7 +164,7 @@ pub(super) fn install(global: &Global, args: &InstallArgs) -> Result<u8, CliErro
     }
     if scope == InstallScope::User && is_changed && changes.iter().any(|(host, _)| has_machine(host)) {
         terminal::note(&format!(
-            "whoever works as you can take these hooks out again; for every account, and for root alone to take out: {}",
+            "anyone working as your account can remove these hooks. To guard every account, removable only by root: {}",
             as_root(args)
         ));
     }

@@ -103,7 +103,7 @@ pub(super) fn install(
             let line = format!("{}  guarded: rules know its tool `x` as `mcp_{own}_x`\n", clean(name));
             terminal::say(&line)?;
         }
-        terminal::note("the client starts its servers through the door when it is started anew");
+        terminal::note("restart the client; it then starts its servers through the door");
     }
     Ok(0)
 }

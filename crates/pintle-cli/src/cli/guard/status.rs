@@ -361,8 +361,8 @@ fn proven(text: &mut String, standing: &Standing) -> std::fmt::Result {
 
 /// What every program of the account can do, whatever agent it belongs to.
 const OPEN_TO_ACCOUNT: &str = "any program of this account can ask the daemon about calls, read its key, open the store \
-                               and end the daemon: `guard reconcile` takes a call for one that was asked about if somebody \
-                               asked about its like";
+                               and end the daemon: `guard reconcile` counts a call as asked about if anyone asked \
+                               about one like it";
 
 /// What was taken over from the settings of a host.
 fn adopted(text: &mut String, standing: &Standing) -> std::fmt::Result {
