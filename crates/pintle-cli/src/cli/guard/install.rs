@@ -254,6 +254,9 @@ fn known(args: &InstallArgs, env: &Env) -> Result<Vec<&'static GuardHost>, CliEr
     if args.force {
         return Ok(wanted);
     }
+    if args.is_all() {
+        terminal::note("the agents are asked for their versions: a slow one takes up to half a minute");
+    }
     let looks = wanted.iter().map(|host| versions::look(Path::new(host.id), host.versions));
     let found = terminal::runtime()?.block_on(join_all(looks));
     let mut known = Vec::new();

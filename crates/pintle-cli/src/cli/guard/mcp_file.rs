@@ -122,7 +122,7 @@ pub(super) fn uninstall(
         Some(KeptFile { before: Some(first), after }) if after == before => first,
         Some(_) | None => unwrap(&before, &own).map_err(|why| not_edited(&file, &why))?,
     };
-    let is_new = before != after;
+    let (is_new, shown) = (before != after, clean(&file.display().to_string()));
     let change = Change {
         host: OF,
         file,
@@ -135,7 +135,7 @@ pub(super) fn uninstall(
     };
     settle(consent, places, &[change])?;
     if is_new && consent != Consent::DryRun {
-        terminal::say("no longer guarded\n")?;
+        terminal::say(&format!("{shown}  no longer guarded\n"))?;
     }
     Ok(0)
 }

@@ -62,7 +62,7 @@ fn a_clients_servers_are_started_through_the_door_and_as_before_again() {
     call(command);
 
     let out = env.pintle(&["guard", "uninstall", "--mcp", "mcp.json", "--yes"]);
-    assert!(out.code == Some(0) && out.out.contains("no longer guarded"), "{out}");
+    assert!(out.code == Some(0) && out.out.contains("here/mcp.json  no longer guarded"), "{out}");
     assert_eq!(text(&env), before);
 }
 
