@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use futures_util::future::join_all;
 use guard::host::{ConfigForm, ConfigPlace, EventRow, HookAcceptance, InstallScope};
 use guard::settings::{self, EditedFile, KeptFile, NotEdited, Theirs};
@@ -26,40 +26,41 @@ use crate::guard::places::GuardPlaces;
 use crate::guard::versions::{self, HostVersion};
 use crate::operator;
 
-/// Flags of `guard install` and `guard uninstall`.
+/// Flags of `guard install`.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("what").required(true).args(["host", "mcp"])))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct InstallArgs {
     /// The agents, with commas between them, or `all` that are there
-    #[arg(long, value_name = "HOST", value_delimiter = ',', required_unless_present = "mcp")]
-    host: Vec<String>,
+    #[arg(long, value_name = "HOST", value_delimiter = ',')]
+    pub(super) host: Vec<String>,
     /// A client's file of MCP servers (`mcpServers`): each is started through `pintle mcp proxy`
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["host", "project", "local", "system", "force", "adopt"])]
-    mcp: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["project", "local", "system", "force", "adopt"])]
+    pub(super) mcp: Option<PathBuf>,
     /// In the settings of everybody who works in this project, not in your own
     #[arg(long, conflicts_with_all = ["local", "system"])]
-    project: bool,
+    pub(super) project: bool,
     /// In your own settings of this project
     #[arg(long, conflicts_with = "system")]
-    local: bool,
+    pub(super) local: bool,
     /// In the settings of the machine, which only root writes and no project takes away
     #[arg(long)]
-    system: bool,
+    pub(super) system: bool,
     /// Show what would change, and change nothing
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
     /// Change it without asking
     #[arg(long)]
-    yes: bool,
+    pub(super) yes: bool,
     /// Take over the command hooks that stand there already: they run here, in their order, for every agent
     #[arg(long, conflicts_with = "system")]
-    adopt: bool,
+    pub(super) adopt: bool,
     /// Only at these events of the agent, by its own names, with commas between them [default: all that mean something]
     #[arg(long, value_name = "EVENT", value_delimiter = ',')]
-    events: Option<Vec<String>>,
+    pub(super) events: Option<Vec<String>>,
     /// Although the agent is not there, or is of a version that nobody has tried
     #[arg(long)]
-    force: bool,
+    pub(super) force: bool,
 }
 
 impl InstallArgs {
@@ -384,9 +385,6 @@ fn accept(
 
 pub(super) fn uninstall(global: &Global, args: &InstallArgs) -> Result<u8, CliError> {
     operator::refuse_agents()?;
-    if args.adopt {
-        return Err(CliError::usage("what was taken over goes back by itself: leave --adopt out"));
-    }
     let env = Env::of_process()?;
     let places = GuardPlaces::of(&env, global.home.as_deref(), None)?;
     if let Some(file) = &args.mcp {

@@ -103,6 +103,15 @@ fn a_server_that_was_added_later_goes_back_as_well() {
 }
 
 #[test]
+fn an_installation_of_nothing_names_both_ways() {
+    let env = guarded("");
+    let seen = env.pintle(&["guard", "install"]);
+    assert!(seen.code == Some(2) && seen.err.contains("--host") && seen.err.contains("--mcp"), "{seen}");
+    let help = env.pintle(&["guard", "uninstall", "--help"]);
+    assert!(help.out.contains("is started without Pintle again") && !help.out.contains("--adopt"), "{help}");
+}
+
+#[test]
 fn a_file_that_is_none_is_left() {
     let env = guarded("");
     for text in ["{", "{}", r#"{"mcpServers": 1}"#] {
