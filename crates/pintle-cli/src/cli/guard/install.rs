@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use clap::{ArgGroup, Args};
+use clap::Args;
 use futures_util::future::join_all;
 use guard::host::{ConfigForm, ConfigPlace, EventRow, HookAcceptance, InstallScope};
 use guard::settings::{self, EditedFile, KeptFile, NotEdited, Theirs};
@@ -28,14 +28,13 @@ use crate::operator;
 
 /// Flags of `guard install`.
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("what").required(true).args(["host", "mcp"])))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct InstallArgs {
     /// The agents, with commas between them, or `all` that are there
     #[arg(long, value_name = "HOST", value_delimiter = ',')]
     pub(super) host: Vec<String>,
     /// A client's file of MCP servers (`mcpServers`): each is started through `pintle mcp proxy`
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["project", "local", "system", "force", "adopt"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["host", "project", "local", "system", "force", "adopt"])]
     pub(super) mcp: Option<PathBuf>,
     /// In the settings of everybody who works in this project, not in your own
     #[arg(long, conflicts_with_all = ["local", "system"])]
@@ -99,7 +98,11 @@ impl InstallArgs {
     }
 
     fn wanted(&self) -> Result<Vec<&'static GuardHost>, CliError> {
-        named(&self.host)
+        match self.host.as_slice() {
+            [] => Err(CliError::usage("nothing is named: `--host` names agents, `--mcp` a file of MCP servers")
+                .hint("`--host all` means every agent that is there")),
+            hosts => named(hosts),
+        }
     }
 }
 

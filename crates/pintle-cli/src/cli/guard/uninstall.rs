@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args};
+use clap::Args;
 
 use super::install::{self, InstallArgs};
 use crate::cli::Global;
@@ -10,14 +10,13 @@ use crate::error::CliError;
 
 /// Flags of `guard uninstall`.
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("what").required(true).args(["host", "mcp"])))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct UninstallArgs {
     /// The agents, with commas between them, or `all`
     #[arg(long, value_name = "HOST", value_delimiter = ',')]
     host: Vec<String>,
     /// A client's file of MCP servers (`mcpServers`): each is started without Pintle again
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["project", "local", "system"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["host", "project", "local", "system"])]
     mcp: Option<PathBuf>,
     /// From the settings of everybody who works in this project, not from your own
     #[arg(long, conflicts_with_all = ["local", "system"])]

@@ -105,7 +105,7 @@ fn a_server_that_was_added_later_goes_back_as_well() {
 #[test]
 fn an_installation_of_nothing_names_both_ways() {
     let env = guarded("");
-    let seen = env.pintle(&["guard", "install"]);
+    let seen = env.pintle(&["guard", "uninstall"]);
     assert!(seen.code == Some(2) && seen.err.contains("--host") && seen.err.contains("--mcp"), "{seen}");
     let help = env.pintle(&["guard", "uninstall", "--help"]);
     assert!(help.out.contains("is started without Pintle again") && !help.out.contains("--adopt"), "{help}");
