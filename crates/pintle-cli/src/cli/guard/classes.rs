@@ -100,7 +100,7 @@ impl OpenDoors {
         for door in GuardDoor::OF_ALL {
             let names = self.names(door);
             let said = match names {
-                [] => "not configured",
+                [] => "nothing of the configuration is behind it",
                 _ => "",
             };
             writeln!(text, "{BOLD}{} door{BOLD:#}  {said}{}", door.word(), clean(&names.join(", ")))
