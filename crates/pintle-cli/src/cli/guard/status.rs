@@ -197,7 +197,7 @@ impl Daemon<'_> {
         let socket = clean(&self.places.socket.display().to_string());
         let mut text = format!("daemon  {state}\n  {DIM}{socket}{DIM:#}\n");
         if let Some(log) = self.log() {
-            text += &format!("  log        {}\n", clean(&log.display().to_string()));
+            text += &format!("  log        {}, of daemons that hooks start\n", clean(&log.display().to_string()));
         }
         if let Some(why) = self.here.unloadable() {
             // Those that run go on with what they have.

@@ -108,7 +108,7 @@ fn an_installation_of_nothing_names_both_ways() {
     let seen = env.pintle(&["guard", "uninstall"]);
     assert!(seen.code == Some(2) && seen.err.contains("--host") && seen.err.contains("--mcp"), "{seen}");
     let help = env.pintle(&["guard", "uninstall", "--help"]);
-    assert!(help.out.contains("is started without Pintle again") && !help.out.contains("--adopt"), "{help}");
+    assert!(help.out.contains("is started without Pintle") && !help.out.contains("--adopt"), "{help}");
 }
 
 #[test]
