@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::door::{Door, wait_for};
+use super::door::{Door, refusal, refusing, wait_for};
 use super::models::{ANTHROPIC, GEMINI, OPENAI, RESPONSES, asked_of, guarded_with};
 use super::upstream::Came;
 use crate::env::{TestEnv, answering};
@@ -27,11 +27,14 @@ fn what_the_door_tells_a_model_by_itself_passes_the_hooks_on_every_wire() {
 
 #[test]
 fn a_list_of_turns_names_the_agent_under_guard_and_its_call() {
-    let door = Door::open(TestEnv::new());
-    assert_eq!(door.told(&door.shell("toolu_1", "make all")), json!({}));
+    let env = TestEnv::new();
+    refusing(&env, "*--force*");
+    let door = Door::open(env);
+    let told = door.told(&door.shell("toolu_1", "git push --force"));
+    assert!(refusal(&told).contains("history is not ours"), "{told}");
     let listed = || Some(door.env.pintle(&["why", "--list"]).out).filter(|list| list.contains("(claude)"));
     let list = wait_for(listed);
-    assert!(list.contains("exec make all"), "{list}");
+    assert!(list.contains("exec git push --force"), "{list}");
 }
 
 #[test]
