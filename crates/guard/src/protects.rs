@@ -99,7 +99,7 @@ pub fn protects_behind(event: &HostEvent, files: &GuardedFiles<'_>, disk: OnDisk
         HostWhat::Tool(tool) | HostWhat::Permission { tool } => of_call((event, tool), files, disk),
         HostWhat::ConfigChange { path, source } => {
             let path = path.as_deref().unwrap_or(source);
-            Some(format!("the settings in `{path}` changed; they are taken over when the agent is started anew"))
+            Some(format!("the settings in `{path}` changed; they count once the agent is restarted"))
         }
         HostWhat::SessionStart
         | HostWhat::SessionEnd

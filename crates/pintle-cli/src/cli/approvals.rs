@@ -237,11 +237,15 @@ fn answer(global: &Global, args: &AnswerArgs, approve: bool) -> Result<u8, CliEr
     let of_server = session_config::is_of_server(&*sessions, &answered.tenant_id, &answered.session_id);
     let goes_on = match (answered.usable_seconds, of_server) {
         // A coding agent under guard waits for the answer, or makes the call again.
-        (Some(_), _) => "it goes on by itself where it still waits; else let it try the same call again".to_owned(),
-        (None, true) => format!("a server that runs goes on by itself; without one: {resume}"),
-        (None, false) => format!("to go on: {resume}"),
+        (Some(_), _) if approve => {
+            "\nif it still waits, it runs now; else have the agent make the same call again".to_owned()
+        }
+        // Nothing goes on, and the outcome says so.
+        (Some(_), _) => String::new(),
+        (None, true) => format!("\na running server goes on by itself; without one: {resume}"),
+        (None, false) => format!("\nto go on: {resume}"),
     };
-    terminal::tell(&format!("{outcome}\n{goes_on}\n"))?;
+    terminal::tell(&format!("{outcome}{goes_on}\n"))?;
     Ok(0)
 }
 

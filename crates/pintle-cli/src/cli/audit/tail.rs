@@ -191,10 +191,15 @@ fn line(entry: &AuditEntry, tenant: Option<&str>, names: &BTreeMap<HookId, Strin
         AuditKind::Change if IDENTITY_ACTIONS.contains(&text("action")) => {
             let place = [text("subject"), text("role"), text("prefix")].join(" ");
             let by = format!("by {}", text("actor"));
-            let (by, why) = match (data["enabled"] == false, text("reason")) {
-                (false, reason) => (by, reason),
-                (true, "") => (by, "disabled"),
-                (true, reason) => (format!("{by}  disabled"), reason),
+            let state = match data["enabled"].as_bool() {
+                Some(false) => "disabled",
+                Some(true) if text("action") == "member_changed" => "enabled",
+                Some(true) | None => "",
+            };
+            let (by, why) = match (state, text("reason")) {
+                ("", reason) => (by, reason),
+                (state, "") => (by, state),
+                (state, reason) => (format!("{by}  {state}"), reason),
             };
             (place, text("action"), by, why)
         }
@@ -275,6 +280,9 @@ mod tests {
         assert!(check(AuditKind::Change, shut).contains("member_changed  by anna  disabled  left"));
         let taken = json!({"action": "key_revoked", "subject": "ben", "prefix": "pintle_a", "actor": "anna", "reason": "stolen"});
         assert!(check(AuditKind::Change, taken).contains("key_revoked  by anna  stolen"));
+        let open =
+            json!({"action": "member_changed", "subject": "ben", "role": "viewer", "enabled": true, "actor": "anna"});
+        assert!(check(AuditKind::Change, open).contains("member_changed  by anna  enabled"));
         let set = json!({"action": "updated", "hook_id": NO_HOOK, "actor": "anna", "diff": [{"path": "/reason", "value": "a quiet month"}]});
         assert!(check(AuditKind::Change, set).contains("budget  updated  by anna  a quiet month"));
         insta::assert_snapshot!(check(AuditKind::Change, member), @"2027-01-15 08:00:00 UTC  change    ben viewer  member_changed  by anna  #1");

@@ -206,7 +206,7 @@ impl Daemon<'_> {
         let socket = clean(&self.places.socket.display().to_string());
         let mut text = format!("daemon  {state}\n  {DIM}{socket}{DIM:#}\n");
         if let Some(log) = self.log() {
-            text += &format!("  log        {}\n", clean(&log.display().to_string()));
+            text += &format!("  log        {}, of daemons that hooks start\n", clean(&log.display().to_string()));
         }
         if let Some(why) = self.here.unloadable() {
             // Those that run go on with what they have.
@@ -370,8 +370,8 @@ fn proven(text: &mut String, standing: &Standing) -> std::fmt::Result {
 
 /// What every program of the account can do, whatever agent it belongs to.
 const OPEN_TO_ACCOUNT: &str = "any program of this account can ask the daemon about calls, read its key, open the store \
-                               and end the daemon: `guard reconcile` takes a call for one that was asked about if somebody \
-                               asked about its like";
+                               and end the daemon: `guard reconcile` counts a call as asked about if anyone asked \
+                               about one like it";
 
 /// What was taken over from the settings of a host.
 fn adopted(text: &mut String, standing: &Standing) -> std::fmt::Result {

@@ -278,11 +278,15 @@ impl<'a> Summary<'a> {
         };
         for word in [LastWord::Blocked, LastWord::Waiting, LastWord::Lapsed, LastWord::Approved] {
             let found = self.stopped.with(word);
-            for event in found.iter().take(MAX_REFUSALS) {
+            // The newest are what somebody asks about.
+            let earlier = found.len().saturating_sub(MAX_REFUSALS);
+            if earlier > 0 {
+                lines.push(format!("{DIM}… {earlier} earlier: -v{DIM:#}"));
+            }
+            for event in found.iter().skip(earlier) {
                 let number = event.tool_call_id.as_deref().and_then(|call| self.calls.get(call)).copied();
                 lines.push(stopped_call(event, (word, number), self.stopped.answer(event), false));
             }
-            more(&mut lines, found.len(), MAX_REFUSALS);
         }
         for (hook, events) in self.answered.iter().take(MAX_LINES) {
             lines.push(format!("{CHANGE}={CHANGE:#} {} answered {}", clean(hook), self.about(events)));

@@ -27,7 +27,7 @@ fn a_held_call_runs_as_soon_as_a_person_approves_it_elsewhere() {
     let id = wait_for(|| waiting(&door));
     let seen = door.env.on_terminal("", &["approvals", "approve", &id]);
     assert_eq!(seen.code, Some(0), "{seen}");
-    assert!(seen.out.contains("let it try the same call again"), "{seen}");
+    assert!(seen.out.contains("have the agent make the same call again"), "{seen}");
     assert_eq!(document(&hook.wait_with_output().unwrap()), json!({}));
 }
 
@@ -38,6 +38,7 @@ fn a_held_call_that_a_person_refuses_does_not_run() {
     let id = wait_for(|| waiting(&door));
     let seen = door.env.on_terminal("", &["approvals", "refuse", &id, "--note", "use ninja"]);
     assert_eq!(seen.code, Some(0), "{seen}");
+    assert!(seen.out.contains("the agent is told") && !seen.out.contains("same call again"), "{seen}");
     let told = document(&hook.wait_with_output().unwrap());
     assert!(refusal(&told).contains("use ninja"), "{told}");
     // Whoever reads the chain sees who it was, also where the call never comes again.
