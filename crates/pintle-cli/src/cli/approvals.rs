@@ -15,7 +15,7 @@ use super::command_line::complete;
 use super::identity::tenant_named;
 use super::{Global, require_home, session_config, terminal};
 use crate::clean::{clean, prose, spaced};
-use crate::error::{CliError, FAILED};
+use crate::error::CliError;
 use crate::moment::moment;
 use crate::operator;
 use crate::table::{folded, out_columns};
@@ -33,9 +33,6 @@ const MAX_CANDIDATES: usize = 5;
 
 /// Most characters of the arguments that a listing on a terminal shows: about a line.
 const MAX_SHOWN: usize = 100;
-
-/// Most characters of a call that are read over: whoever approves a longer one on a terminal is asked once more.
-const MAX_READ_OVER: usize = 400;
 
 /// Longest note, in bytes: a paragraph; the model reads it.
 pub(super) const MAX_NOTE_BYTES: usize = 4096;
@@ -183,12 +180,6 @@ fn listed_arguments(approval: &Approval, on_terminal: bool) -> String {
     }
 }
 
-/// Whether there is more to the call than a glance sees: it is long, or something in it is spelled out.
-fn wants_a_second_look(approval: &Approval) -> bool {
-    let arguments = compact(&approval.arguments);
-    arguments.chars().count() > MAX_READ_OVER || spaced(&arguments) != arguments
-}
-
 /// Who answered and what they noted; what came of it says only that it was once approved.
 fn answered(approval: &Approval) -> String {
     let Some(by) = &approval.answered_by else { return String::new() };
@@ -219,11 +210,6 @@ fn answer(global: &Global, args: &AnswerArgs, approve: bool) -> Result<u8, CliEr
     let now = jiff::Timestamp::now();
     let approval = find(&*store, &args.id)?;
     terminal::say(&shown_whole(&approval))?;
-    let by_hand = io::stdin().is_terminal() && io::stdout().is_terminal();
-    if approve && by_hand && wants_a_second_look(&approval) && !operator::confirm("let exactly this call run?")? {
-        terminal::note("not approved; the call still waits");
-        return Ok(FAILED);
-    }
     let said = PersonAnswer { approve, by: person(), note: args.note.clone() };
     let answered = store.answer_shown(&approval, said, now).map_err(failed)?;
     let outcome = match approve {
