@@ -15,6 +15,7 @@ pub mod hosts;
 pub mod measured;
 mod panic;
 mod path_pattern;
+mod program_name;
 pub mod protects;
 pub mod ruling;
 pub mod settings;

@@ -254,7 +254,7 @@ impl Look<'_> {
             .or_else(|| self.reaches(&facts.commands))
             .or_else(|| facts.commands.iter().find_map(|command| of_command(command, &facts)))
             .or_else(|| ends_guard(text, &facts))
-            .or_else(|| UNGUARDED.iter().find_map(|agent| agent.found_in(text, &facts)))
+            .or_else(|| UNGUARDED.iter().find_map(|agent| agent.found_in(text, &facts, self.files.lifted)))
             .or_else(|| facts.unknown.then(|| self.unreadable(text)).flatten())
             .or_else(|| (host == "codex").then(|| typed_into(text, &facts)).flatten())
     }

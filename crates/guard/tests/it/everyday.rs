@@ -332,6 +332,43 @@ const FREE_TOOLS: &[(&str, &str)] = &[
     ("mcp__jira__delete_comment", r#"{"issue":"X-1","body":"."}"#),
 ];
 
+/// Starts of agents that stay guarded, and commands beside them that look alike.
+const FREE_STARTS: &[&str] = &[
+    "claude -p x",
+    "claude -p 'add an mcp server'",
+    "claude mcp list",
+    "claude mcp get x",
+    "claude plugin list",
+    "claude --model x -p 'install the plugin'",
+    "codex exec 'add mcp to the docs'",
+    "codex mcp list",
+    "gemini extensions list",
+    "copilot -p x",
+    "opencode run 'enable plugin x'",
+    "qwen -p x",
+    "timeout 60 claude -p x",
+    "nohup claude -p x",
+    "env -u CLAUDECODE claude -p x",
+    "env X=1 claude -p x",
+    "sudo apt-get update && claude -p x",
+    "sudo npm install -g @anthropic-ai/claude-code",
+    "sudo chown -R ann /usr/local/bin/claude",
+    "su postgres -c psql",
+    "unshare -m ls",
+    "firejail ls",
+    "docker run --name claude image ls",
+    "docker build -t claude .",
+    "env -i ls",
+    "unset HOME",
+    "git init --bare x",
+    "npm install && npm run bare",
+];
+
+#[test]
+fn agents_start_agents_that_are_guarded() {
+    check(FREE_STARTS, &[], false);
+}
+
 #[test]
 fn everyday_work_passes_beside_settings() {
     check(FREE_TEXTS, FREE_TOOLS, false);

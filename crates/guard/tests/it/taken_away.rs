@@ -182,6 +182,56 @@ const HELD_TOOLS: &[(&str, &str)] = &[
     ("mcp__box__run", r#"{"command":"find . -name zzz -o -delete"}"#),
 ];
 
+/// Starts of agents that no hook would guard, and changes of their settings by their own commands.
+const HELD_STARTS: &[&str] = &[
+    "CLAUDE_CODE_SIMPLE=1 claude -p x",
+    "CLAUDE_CODE_SAFE_MODE=1 claude -p x",
+    "codex exec --ignore-user-config x",
+    "qwen --safe-mode -p x",
+    "qwen --bare -p x",
+    "QWEN_CODE_SIMPLE=1 qwen -p x",
+    "OPENCODE_PURE=1 opencode run x",
+    "cline --config /tmp/x y",
+    "pi -e x.ts -p y",
+    "bwrap --dev-bind / / --tmpfs ~/x claude -p x",
+    "bwrap --bind / / --setenv HOME /tmp/x claude -p x",
+    "bwrap --bind / / sh -c 'claude -p x'",
+    "firejail --private claude -p x",
+    "unshare -m claude -p x",
+    "chroot /srv claude -p x",
+    "sudo -H claude -p x",
+    "sudo -u nobody claude -p x",
+    "sudo -u nobody npx @anthropic-ai/claude-code -p x",
+    "su - nobody -c 'claude -p x'",
+    "runuser -u nobody claude -p x",
+    "env -i PATH=/bin claude -p x",
+    "env -u HOME claude -p x",
+    "unset HOME; claude -p x",
+    "read HOME <<< /tmp/x; claude -p x",
+    "docker run -v /:/x image claude -p x",
+    "claude --plugin-dir x -p y",
+    "claude plugin marketplace add ./x",
+    "claude plugin install x@y",
+    "claude plugin enable x@y",
+    "claude mcp add -s user x y",
+    "claude --debug mcp add-json x '{}'",
+    "codex mcp add x -- y",
+    "codex -c model=x mcp add x -- y",
+    "codex plugin marketplace add x",
+    "gemini extensions install x",
+    "gemini mcp add x y",
+    "qwen extensions link x",
+    "copilot plugin install x",
+    "opencode plugin x",
+    "pi install npm:x",
+    "/usr/bin/clau[d]e --bare -p x",
+];
+
+#[test]
+fn no_agent_is_started_or_changed_behind_its_guard() {
+    check(HELD_STARTS, &[], true);
+}
+
 #[test]
 fn what_would_take_the_guard_away_is_refused_beside_it() {
     check(HELD_TEXTS, HELD_TOOLS, true);
