@@ -13,6 +13,7 @@ mod foreign_arguments;
 pub mod host;
 pub mod hosts;
 pub mod measured;
+mod own_commands;
 mod panic;
 mod path_pattern;
 mod program_name;

@@ -364,6 +364,29 @@ const FREE_STARTS: &[&str] = &[
     "npm install && npm run bare",
 ];
 
+/// Commands that leave the guard and its person alone.
+const FREE_COMMANDS: &[&str] = &[
+    "systemctl --user status pintle-guard",
+    "systemctl --user stop nginx",
+    "launchctl list",
+    "crontab -l",
+    "echo '0 4 * * * backup x' | crontab -",
+    "expect -c 'spawn ls'",
+    "pintle why",
+    "pintle audit verify",
+    "pintle doctor",
+    "cp /usr/bin/pintle x && ./x doctor",
+    "./run serve",
+    "./manage.py hooks list",
+    "[ -f x ] && ls",
+    "git commit -m 'say what pintle guard does'",
+];
+
+#[test]
+fn commands_about_other_things_pass() {
+    check(FREE_COMMANDS, &[], false);
+}
+
 #[test]
 fn agents_start_agents_that_are_guarded() {
     check(FREE_STARTS, &[], false);

@@ -227,6 +227,39 @@ const HELD_STARTS: &[&str] = &[
     "/usr/bin/clau[d]e --bare -p x",
 ];
 
+/// Commands that answer for a person, or end what guards agents.
+const HELD_COMMANDS: &[&str] = &[
+    "setsid -f /usr/bin/pintl[e] guard uninstall --host codex --yes",
+    "/usr/bin/p?ntle approvals approve 1",
+    "/usr/bin/pin*e trust .",
+    "cp /usr/bin/pintle x; ./x guard uninstall",
+    "ln -s /usr/bin/pintl? x && ./x --home y approvals approve 1",
+    "/usr/bin/pkil[l] pintle",
+    "expect -c 'spawn pintle approvals approve 1'",
+    "expect -c 'spawn claude --bare'",
+    "echo '* * * * * pintle guard uninstall --yes' | crontab -",
+    "echo '* * * * * HOME=/tmp/x claude -p y' | crontab -",
+    "echo 'pintle trust .' | batch",
+    "systemctl --user mask pintle-guard",
+    "systemctl --user edit --stdin pintle-guard.service < x",
+    "systemctl --user stop 'pintle*'",
+    "systemctl --user disable --now pintle-guard.socket",
+    "systemctl --user revert pintle-guard.service",
+    "systemctl --user kill '*guard.service'",
+    "launchctl bootout gui/501/dev.pintle.guard",
+    "pintle members add x",
+    "pintle tenants disable x",
+    "pintle store accept",
+    "pintle mcp accept x",
+    "pintle chat",
+    "pintle audit export x",
+];
+
+#[test]
+fn no_agent_answers_for_a_person_or_ends_its_guard() {
+    check(HELD_COMMANDS, &[], true);
+}
+
 #[test]
 fn no_agent_is_started_or_changed_behind_its_guard() {
     check(HELD_STARTS, &[], true);
