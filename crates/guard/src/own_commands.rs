@@ -147,9 +147,15 @@ fn told_later(text: &str, facts: &ShellFacts) -> Option<String> {
         LATER.contains(&command.name.as_str()) && !command.argv.iter().any(|word| word == "-l" || word == "-r")
     };
     facts.commands.iter().find(is_told)?;
+    said_in(text)
+}
+
+/// Why `text`, of whatever language, must not be kept to be run later: it says a command that only a person may run, or how
+/// an agent is started without its hooks.
+pub(crate) fn said_in(text: &str) -> Option<String> {
     let words: Vec<&str> = pieces(text).collect();
-    let is_pintle = |word: &str| word.rsplit('/').next().is_some_and(|file| may_be(file, PINTLE));
-    let mut programs = (0..words.len()).filter(|at| is_pintle(words[*at]));
+    let is_own = |word: &str| word.rsplit(['/', '=']).next().is_some_and(|file| may_be(file, PINTLE));
+    let mut programs = (0..words.len()).filter(|at| is_own(words[*at]));
     let command = programs.find_map(|at| {
         let behind: Vec<String> = words[at + 1..].iter().take(NEAR).map(|word| (*word).to_owned()).collect();
         (0..behind.len()).find_map(|at| persons(&behind[at..]))

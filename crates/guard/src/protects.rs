@@ -3,6 +3,7 @@
 mod carried;
 mod reached;
 mod settled;
+mod started;
 
 use std::cell::Cell;
 use std::path::Path;
@@ -23,11 +24,16 @@ use crate::tools::{self, ToolClass};
 use settled::ToldText;
 
 /// Pintle's own folders, as patterns of paths.
-const OWN: [&str; 7] = [
+const OWN: [&str; 12] = [
     "~/.config/pintle/**",
+    "~/.config/systemd/user/pintle-guard*/**",
+    "~/.config/systemd/user/sockets.target.wants/pintle-guard*",
+    "~/.config/systemd/user.control/pintle-guard*/**",
+    "~/.local/share/systemd/user/pintle-guard*/**",
     "~/.local/share/pintle/**",
     "~/.local/state/pintle/**",
     "/etc/pintle/**",
+    "/etc/systemd/user/pintle-guard*/**",
     "/run/pintle/**",
     "/run/user/*/pintle/**",
     "**/.pintle/**",
@@ -121,17 +127,23 @@ fn of_call((event, tool): (&HostEvent, &HostCall), files: &GuardedFiles<'_>, dis
         return Some(format!("a call of `{}` without a command that can be read cannot be judged", tool.native));
     }
     let look = Look { files, cwd: &event.cwd, disk, left: Cell::new(MAX_PATHS) };
-    let Some(row) = row else { return look.unknown_tool(&tool.native, &tool.arguments).or_else(|| look.too_many()) };
+    let Some(row) = row else {
+        let named = crate::foreign_arguments::paths(&tool.arguments, MAX_PATH_BYTES);
+        let by_text = || look.kept_for_later(&named, &tool.arguments);
+        return look.unknown_tool(&tool.native, &tool.arguments).or_else(by_text).or_else(|| look.too_many());
+    };
     let writes = match tool.class {
         ToolClass::FileWrite | ToolClass::Mcp | ToolClass::Other => true,
         ToolClass::Shell | ToolClass::FileRead | ToolClass::Web | ToolClass::Subagent => false,
     };
     let (paths, texts) = (tools::paths_in(row.holds, &tool.arguments), tools::texts_in(row.holds, &tool.arguments));
     let searches = tool.canonical == "search_text";
+    let for_later = if writes { look.kept_for_later(&paths, &tool.arguments) } else { None };
     let by_path = paths.into_iter().find_map(|path| {
         let searched = || if searches { look.searched(path) } else { None };
         if writes { look.named_to_write(path) } else { look.read(path).or_else(searched) }
     });
+    let by_path = by_path.or(for_later);
     by_path.or_else(|| texts.into_iter().find_map(|text| look.shell(event.host, text))).or_else(|| look.too_many())
 }
 
@@ -251,6 +263,7 @@ impl Look<'_> {
             .or_else(|| self.carries(text, &facts.commands))
             .or_else(|| self.reaches(&facts.commands))
             .or_else(|| own_commands::refused(text, &facts))
+            .or_else(|| self.written_for_later(&facts.writes, text))
             .or_else(|| UNGUARDED.iter().find_map(|agent| agent.found_in(text, &facts, self.files.lifted)))
             .or_else(|| facts.unknown.then(|| self.unreadable(text)).flatten())
             .or_else(|| (host == "codex").then(|| typed_into(text, &facts)).flatten())

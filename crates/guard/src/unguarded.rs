@@ -137,7 +137,7 @@ impl UnguardedStart {
 
     /// Whether the file `word` is this agent.
     fn is_program(&self, word: &str) -> bool {
-        let file = word.rsplit('/').next().unwrap_or_default();
+        let file = word.rsplit(['/', '=']).next().unwrap_or_default();
         self.programs.iter().any(|own| may_be(file, own))
     }
 

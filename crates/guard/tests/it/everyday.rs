@@ -382,6 +382,29 @@ const FREE_COMMANDS: &[&str] = &[
     "git commit -m 'say what pintle guard does'",
 ];
 
+/// What people keep for their shells and services.
+const FREE_FOR_LATER: &[&str] = &[
+    r#"echo 'alias ll="ls -l"' >> ~/.bashrc"#,
+    "echo 'export PATH=$HOME/bin:$PATH' >> ~/.profile",
+    "echo 'export XDG_CONFIG_HOME=$HOME/.config' >> ~/.zshenv",
+    "echo 'alias cc=claude' >> ~/.bashrc",
+    r#"echo 'alias gb="git init --bare"; alias cc=claude' >> ~/.bashrc"#,
+    "echo 'ExecStart=backup' > ~/.config/systemd/user/backup.service",
+    "rm ~/.config/systemd/user/backup.service",
+    "echo 'CLAUDE_CONFIG_DIR=/tmp/x' >> notes.md",
+];
+
+const FREE_FILES: &[(&str, &str)] = &[
+    ("Write", r#"{"file_path":"/u/ann/.bashrc","content":"export EDITOR=vi"}"#),
+    ("Write", r#"{"file_path":"docs/x.md","content":"`claude --bare` runs no hooks, see pintle guard"}"#),
+    ("mcp__notes__write_note", r#"{"text":"claude --bare"}"#),
+];
+
+#[test]
+fn what_is_kept_for_later_may_be_about_anything_else() {
+    check(FREE_FOR_LATER, FREE_FILES, false);
+}
+
 #[test]
 fn commands_about_other_things_pass() {
     check(FREE_COMMANDS, &[], false);
