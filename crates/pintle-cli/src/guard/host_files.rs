@@ -133,6 +133,26 @@ pub(crate) fn installed_at(places: &GuardPlaces, host: &GuardHost) -> Option<Sys
     kept.iter().filter_map(|file| fs::metadata(file).ok()?.modified().ok()).max()
 }
 
+/// What settings name that start our client.
+const CLIENT: &str = "pintle-hook";
+
+/// The files into which an installation put entries of `host`, and which have none any more, though nobody uninstalled them.
+/// A folder that is gone took its own along.
+pub(crate) fn taken_from(places: &GuardPlaces, host: &GuardHost) -> Vec<PathBuf> {
+    let taken = |state: PathBuf| {
+        let kept: Value = serde_json::from_slice(&fs::read(state).ok()?).ok()?;
+        let file = PathBuf::from(kept["file"].as_str()?);
+        let had = kept["after"].as_str()?.contains(CLIENT);
+        let has = match text_of(&file) {
+            Ok(text) => text.is_some_and(|text| text.contains(CLIENT)),
+            Err(_) => true,
+        };
+        let is_taken = had && !has && file.parent()?.is_dir();
+        is_taken.then_some(file)
+    };
+    named(&places.folder.join("kept"), &format!("{}-*.json", host.id)).into_iter().filter_map(taken).collect()
+}
+
 /// What the last installation left in `file`, and what was there before.
 pub(crate) fn kept(places: &GuardPlaces, host: &str, file: &Path) -> Option<KeptFile> {
     let bytes = fs::read(kept_file(places, host, file)).ok()?;
