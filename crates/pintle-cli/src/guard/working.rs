@@ -63,6 +63,8 @@ pub(crate) struct Desk {
     home: String,
     /// The folders of agents that are elsewhere than the table says.
     moved: Vec<String>,
+    /// The programs of agents and our own, which no agent replaces.
+    programs: Vec<String>,
     /// The sessions whose host is to be looked at.
     pub(super) begun: Begun,
     /// Whether a person lets agents change their own settings.
@@ -91,14 +93,32 @@ impl Desk {
     pub(crate) fn new(folders: Arc<Folders>, places: GuardPlaces, (home, moved): (String, Vec<String>)) -> Self {
         let earlier = kept(&places.folder).inspect_err(|unknown| tracing::error!("{unknown}"));
         let (knows_not_all, sessions) = (earlier.is_err(), Sessions::going_on(earlier.unwrap_or_default()));
-        let (open, begun) = (OpenMatters::default(), Begun::default());
-        Self { folders, sessions, open, places, home, moved, begun, self_edit: false, beside: None, knows_not_all }
+        let (open, begun, programs) = (OpenMatters::default(), Begun::default(), Vec::new());
+        Self {
+            folders,
+            sessions,
+            open,
+            places,
+            home,
+            moved,
+            programs,
+            begun,
+            self_edit: false,
+            beside: None,
+            knows_not_all,
+        }
     }
 
     /// The same, which lets agents change their own settings: a person asked for it, for as long as this daemon runs.
     #[must_use]
     pub(crate) fn with_self_edit(self, self_edit: bool) -> Self {
         Self { self_edit, ..self }
+    }
+
+    /// The same, which keeps agents from replacing `programs`.
+    #[must_use]
+    pub(crate) fn with_programs(self, programs: Vec<String>) -> Self {
+        Self { programs, ..self }
     }
 
     /// The same, for a command: nothing is kept once a daemon has written another `signature` into the lock.

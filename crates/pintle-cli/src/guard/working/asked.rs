@@ -25,7 +25,7 @@ impl WorkedEvent<'_> {
     pub(super) async fn protects(&self, event: &HostEvent, in_force: &InForce, hooks: &Dispatcher) -> Option<String> {
         let kept = KeptFiles {
             home: self.desk.home.clone(),
-            used: in_force.own.clone(),
+            used: in_force.own.iter().chain(&self.desk.programs).cloned().collect(),
             moved: self.desk.moved.clone(),
             self_edit: self.desk.self_edit,
         };
