@@ -180,6 +180,11 @@ pub enum QuestionPlan {
 }
 
 impl Approval {
+    /// Whether it is about what a call is, whatever its turn and id.
+    pub fn is_by_content(&self) -> bool {
+        self.turn_id.as_str() == by_content::ANY_TURN
+    }
+
     /// The question of a clearing, as it is kept from `now` on.
     pub fn question(id: String, who: &Identity, question: ApprovalQuestion<'_>, now: jiff::Timestamp) -> Self {
         let ApprovalQuestion { call, by, why } = question;

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use jiff::{SignedDuration, Timestamp};
-use sha2::{Digest as _, Sha256};
+use jiff::Timestamp;
 
 use crate::answer::Exchange;
 use crate::request::{AnswerChain, SeenMessage, SeenRequest, Speaker};
@@ -13,12 +12,11 @@ use crate::spending::Spent;
 
 mod chains;
 mod items;
+mod keys;
 
 use chains::Chains;
 pub use chains::{ChainOwner, MAX_CHAINS};
-
-/// How long a session is kept that nobody speaks in. Source: the specification of the door.
-pub const KEPT_FOR: SignedDuration = SignedDuration::from_hours(24);
+pub use keys::{KEPT_FOR, TextKey, key, prompt_key, result_key};
 
 /// Most sessions that are kept; of those who have most of them, the one that was silent for longest is forgotten first.
 pub const MAX_SESSIONS: usize = 1000;
@@ -41,29 +39,6 @@ pub enum KeptText {
     Changed(String),
     /// It goes no further.
     Refused,
-}
-
-/// What names a text in its session: where it stands and what it is.
-pub type TextKey = [u8; 32];
-
-/// The key of what a user said, as the prompt number `ordinal` of the session.
-pub fn prompt_key(ordinal: usize, text: &str) -> TextKey {
-    key(&["prompt", &ordinal.to_string(), text])
-}
-
-/// The key of the result of the call `call`.
-pub fn result_key(call: &str, text: &str) -> TextKey {
-    key(&["result", call, text])
-}
-
-/// A digest of `parts`, each of which keeps its bounds.
-pub fn key(parts: &[&str]) -> TextKey {
-    let mut hash = Sha256::new();
-    for part in parts {
-        hash.update((part.len() as u64).to_be_bytes());
-        hash.update(part.as_bytes());
-    }
-    hash.finalize().into()
 }
 
 /// What is kept of all sessions.

@@ -191,15 +191,13 @@ impl<D: Database> NodeStore for SqlStore<D> {
     }
 }
 
-impl<D: Database> SqlStore<D> {
-    /// Anchors what `grown` says of chains: whoever cuts these entries off their ends is to be found out.
-    fn note_growth(&self, grown: Vec<audit::ChainGrowth>) {
-        if grown.is_empty() {
-            return;
-        }
-        if let Some(anchor) = self.0.sealing().anchor.as_ref().filter(|_| self.0.settle().is_ok()) {
-            anchor.grown(&grown.into_iter().map(|grown| (grown.tenant, grown.to)).collect::<Vec<_>>());
-        }
+/// Anchors what `grown` says of chains: whoever cuts these entries off their ends is to be found out.
+fn note_growth(database: &impl Database, grown: Vec<audit::ChainGrowth>) {
+    if grown.is_empty() {
+        return;
+    }
+    if let Some(anchor) = database.sealing().anchor.as_ref().filter(|_| database.settle().is_ok()) {
+        anchor.grown(&grown.into_iter().map(|grown| (grown.tenant, grown.to)).collect::<Vec<_>>());
     }
 }
 
@@ -213,14 +211,14 @@ impl<D: Database> ApprovalStore for SqlStore<D> {
         let proofs = self.0.sealing().approval_proofs();
         let (answered, grown) =
             self.0.write(|db| approvals::answer(db, &proofs, Asked::Named(of, id), (&said, now)))?;
-        self.note_growth(grown);
+        note_growth(&self.0, grown);
         Ok(answered)
     }
 
     fn answer_shown(&self, shown: &Approval, said: PersonAnswer, now: Timestamp) -> Result<Approval, StoreError> {
         let proofs = self.0.sealing().approval_proofs();
         let (answered, grown) = self.0.write(|db| approvals::answer(db, &proofs, Asked::Shown(shown), (&said, now)))?;
-        self.note_growth(grown);
+        note_growth(&self.0, grown);
         Ok(answered)
     }
 
@@ -228,7 +226,7 @@ impl<D: Database> ApprovalStore for SqlStore<D> {
         let proofs = self.0.sealing().approval_proofs();
         let grown = self.0.write(|db| approvals::use_up((db, &proofs), (tenant, id), now))?;
         // The chain was one that is known, or the approval would not have been used.
-        self.note_growth(grown);
+        note_growth(&self.0, grown);
         Ok(())
     }
 

@@ -2,7 +2,6 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::Approval;
 use crate::hex::hex;
 use crate::id::{CallId, TurnId};
 use crate::identity::Identity;
@@ -13,7 +12,7 @@ use crate::tool::{CallPlace, ToolCall};
 pub const USABLE_SECONDS: u32 = 600;
 
 /// The turn that questions about such calls stand in: none.
-const ANY_TURN: &str = "any";
+pub(super) const ANY_TURN: &str = "any";
 
 /// `who` and `call` as a question about them has them: what makes the call the same call is its session, its tool, its
 /// place and its arguments, and neither its turn nor its id.
@@ -21,13 +20,6 @@ pub fn by_content(who: &Identity, call: &ToolCall, place: &CallPlace) -> (Identi
     let content = json!([who.tenant_id, who.agent_id, who.session_id, call.tool, place, call.arguments]);
     let id = CallId::new(format!("same:{}", hex(&Sha256::digest(canonical(&content).as_bytes()))));
     (Identity { turn_id: TurnId::new(ANY_TURN), ..who.clone() }, ToolCall { id, ..call.clone() })
-}
-
-impl Approval {
-    /// Whether it is about what a call is, whatever its turn and id.
-    pub fn is_by_content(&self) -> bool {
-        self.turn_id.as_str() == ANY_TURN
-    }
 }
 
 #[cfg(test)]

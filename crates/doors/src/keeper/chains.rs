@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{KEPT_FOR, TextKey, key};
+use super::keys::{KEPT_FOR, TextKey, key};
 use crate::request::AnswerChain;
 
 /// Most answers of one session that requests may go on from: they go on from the last one, or from one of a few before it.

@@ -483,8 +483,9 @@ impl WorkedEvent<'_> {
     async fn review(&self, hooks: &Dispatcher, tool: &HostCall, (result, failed): (&Value, bool)) -> GuardRuling {
         let text = result_text(result);
         let output = ToolOutput { is_error: failed, ..ToolOutput::ok(text.as_str()) };
-        let took = self.event.host_raw.get("duration_ms").and_then(Value::as_u64).unwrap_or_default();
-        let (finished, stopped) = hooks.review(self.call(tool), output, Duration::from_millis(took)).await;
+        let took_ms = self.event.host_raw.get("duration_ms").and_then(Value::as_u64);
+        let took = Duration::from_millis(took_ms.unwrap_or_default());
+        let (finished, stopped) = hooks.review(self.call(tool), output, took).await;
         let left = finished.output.for_llm.clone();
         hooks.tell_finished(finished).await;
         let replaced = |text: String| GuardRuling::ModifyResult { shaped: shaped(result, &text), text, added: None };

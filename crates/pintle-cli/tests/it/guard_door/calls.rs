@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::door::{Door, hook_program, refusal, refusing};
+use super::door::{Door, hook_program, refusal, refusing, wait_for};
 use crate::env::{BEFORE_TOOL, PINTLE, TestEnv, answering};
 
 #[test]
