@@ -122,6 +122,13 @@ impl Look<'_> {
         self.all_names(path).iter().any(|names| self.is_inside(names, &homes)).then(|| kept(path))
     }
 
+    /// Whether a home of Pintle lies in `path`, or `path` in one.
+    pub(super) fn leads_to_secrets(&self, path: &str) -> bool {
+        let homes = self.homes();
+        let is_at = |names: &Vec<String>| homes.iter().any(|home| self.names(home).starts_with(names));
+        self.all_names(path).iter().any(|names| is_at(names) || self.is_inside(names, &homes))
+    }
+
     /// Why `commands` must not run, one of which reads what it must not.
     pub(super) fn reaches(&self, commands: &[ShellCommand]) -> Option<String> {
         let homes = self.homes();

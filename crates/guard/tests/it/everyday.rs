@@ -33,6 +33,16 @@ const DISK: &[&str] = &[
     "/u/ann/repo/src/a.ts",
 ];
 
+/// The same where no project has settings of agents.
+const CLEAN: &[&str] = &[
+    "/u/ann/.claude",
+    "/u/ann/.claude/settings.json",
+    "/u/ann/repo/.github",
+    "/u/ann/repo/.github/workflows/ci.yml",
+    "/u/ann/repo/a.json",
+    "/u/ann/repo/src/a.py",
+];
+
 /// Whether `pattern`, in which `**` stands for any folders, stands for `path`.
 fn stands_for(pattern: &[&str], path: &[&str]) -> bool {
     match (pattern.split_first(), path.split_first()) {
@@ -45,14 +55,19 @@ fn stands_for(pattern: &[&str], path: &[&str]) -> bool {
 
 /// Why a call of Claude Code is refused in the project.
 fn refusal(tool: &str, arguments: &Value) -> Option<String> {
+    refusal_beside((DISK, &["/u/ann/repo/pintle.toml".to_owned()]), tool, arguments)
+}
+
+/// The same where this lies on the disk, and is in use.
+fn refusal_beside((on_disk, own): (&[&str], &[String]), tool: &str, arguments: &Value) -> Option<String> {
     let finds = |pattern: &str, matters: &dyn Fn(&str) -> bool| {
         let pattern = pattern.replacen('~', HOME, usize::from(pattern.starts_with("~/")));
         let pattern: Vec<&str> = pattern.split('/').collect();
         let is_found = |path: &&&str| stands_for(&pattern, &path.split('/').collect::<Vec<&str>>());
-        Some(DISK.iter().filter(is_found).any(|path| matters(path)))
+        Some(on_disk.iter().filter(is_found).any(|path| matters(path)))
     };
     let disk = OnDisk { leads: &|_| Vec::new(), holds: &|_, _| false, finds: &finds };
-    let files = GuardedFiles { home: HOME, own: &["/u/ann/repo/pintle.toml".to_owned()], lifted: false };
+    let files = GuardedFiles { home: HOME, own, lifted: false };
     let payload = json!({
         "hook_event_name": "PreToolUse", "session_id": "s", "cwd": "/u/ann/repo", "tool_name": tool, "tool_input": arguments
     });
@@ -166,6 +181,8 @@ const FREE_TEXTS: &[&str] = &[
     "git fetch -q",
     "git apply fix.patch",
     "git restore --staged '*.rs'",
+    "cp -r .github ../other/",
+    "rm -rf .github",
     "npx tsc -p .",
     "tsc --build",
     "cargo fmt",
@@ -293,6 +310,10 @@ const FREE_TOOLS: &[(&str, &str)] = &[
     ("mcp__fs__list_directory", r#"{"path":"."}"#),
     ("mcp__fs__move_file", r#"{"source":"src/a.rs","destination":"src/b.rs"}"#),
     ("mcp__fs__read_text_file", r#"{"path":"README.md"}"#),
+    ("mcp__fs__read_text_file", r#"{"path":".claude/settings.json"}"#),
+    ("mcp__fs__read_multiple_files", r#"{"paths":["~/.claude/settings.json","pintle.toml"]}"#),
+    ("mcp__github__get_file_contents", r#"{"owner":"a","repo":"b","path":".claude/settings.json"}"#),
+    ("mcp__web__request", r#"{"headers":{"Content-Type":"a/b","x/y":"1"}}"#),
     ("mcp__fs__search_files", r#"{"path":".","pattern":"**/*.ts"}"#),
     ("mcp__fs__directory_tree", r#"{"path":"."}"#),
     ("mcp__fs__write_file", r#"{"path":"notes.md","content":"/"}"#),
@@ -331,6 +352,32 @@ const FREE_TOOLS: &[(&str, &str)] = &[
     ("mcp__linear__update_issue", r#"{"id":"x","description":"./"}"#),
     ("mcp__jira__delete_comment", r#"{"issue":"X-1","body":"."}"#),
 ];
+
+const FREE_WITHOUT_SETTINGS: &[&str] = &[
+    "find . -name '*.py' -exec sed -i s/a/b/ {} +",
+    "find . -name '*.pyc' -delete",
+    "find . -name __pycache__ -exec rm -rf {} +",
+    r"find . -name '*.orig' -exec rm {} \;",
+    "find . -name '*.rs' -exec rustfmt {} +",
+    "grep -rl foo . | xargs sed -i s/foo/bar/g",
+    "sed -i s/a/b/ **/*.py",
+    "rm -f **/*.bak",
+    "prettier --write '**/*.json'",
+    "git ls-files '*.json' | xargs sed -i s/a/b/",
+    "rm -rf .[!.]*",
+    "rm -rf .claude",
+];
+
+#[test]
+fn everyday_work_passes_where_no_settings_are() {
+    for text in FREE_WITHOUT_SETTINGS {
+        assert_eq!(refusal_beside((CLEAN, &[]), "Bash", &json!({"command": *text})), None, "{text}");
+    }
+    for text in ["rm -rf .claude; ln -s ~/.claude .github; cp -r .github ../x", "rm -rf ~/.claude", "rm -rf ../.claude"]
+    {
+        assert!(refusal_beside((CLEAN, &[]), "Bash", &json!({"command": text})).is_some(), "{text}");
+    }
+}
 
 #[test]
 fn everyday_work_passes_beside_settings() {
