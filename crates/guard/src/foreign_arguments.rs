@@ -162,8 +162,9 @@ fn members(arguments: &Object, longest: usize) -> Vec<String> {
             if paths.len() >= MOST_MEMBERS {
                 return paths;
             }
-            let is_whole = above.is_empty() || member.starts_with(WHOLE) || above.len() + member.len() >= longest;
-            let path = if !is_whole {
+            let is_short = above.len() + member.len() < longest;
+            let is_below = is_short && !above.is_empty() && !member.starts_with(WHOLE);
+            let path = if is_below {
                 format!("{above}/{member}")
             } else if is_name_of_file(member) {
                 member.clone()

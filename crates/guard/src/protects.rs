@@ -245,7 +245,7 @@ impl Look<'_> {
             .or_else(|| facts.commands.iter().find_map(|command| self.access(command, &told)))
             .or_else(|| facts.commands.iter().find_map(|command| self.named_twice(command)))
             .or_else(|| facts.commands.iter().find_map(|command| self.brings(text, command)))
-            .or_else(|| self.carries(text, &facts.commands))
+            .or_else(|| self.carries(text, &facts))
             .or_else(|| self.reaches(&facts.commands))
             .or_else(|| facts.commands.iter().find_map(|command| of_command(command, &facts)))
             .or_else(|| ends_guard(text, &facts))

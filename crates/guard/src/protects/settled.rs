@@ -61,6 +61,11 @@ const MAKES_NOTHING: [&str; 47] = [
     "unix2dos",
 ];
 
+/// Whether the program `name` makes nothing.
+pub(super) fn makes_nothing(name: &str) -> bool {
+    MAKES_NOTHING.contains(&name)
+}
+
 /// Redirections that make no file.
 const TO_NOTHING: [&str; 6] = ["2>/dev/null", "2> /dev/null", "&>/dev/null", ">/dev/null", "> /dev/null", "2>&1"];
 
@@ -77,15 +82,15 @@ pub(super) struct ToldText<'t> {
 impl<'t> ToldText<'t> {
     /// `text`, of which `facts` tell.
     pub(super) fn of(text: &str, facts: &'t ShellFacts) -> Self {
-        let makes_nothing = |command: &ShellCommand| {
+        let is_safe = |command: &ShellCommand| {
             let is_known = match command.name.as_str() {
                 "git" => is_harmless(command, facts) && is_by_ending(command),
-                name => MAKES_NOTHING.contains(&name),
+                name => makes_nothing(name),
             };
             is_known && !makes_file(command)
         };
         let plain = TO_NOTHING.iter().fold(text.to_owned(), |text, sign| text.replace(*sign, " "));
-        let makes_nothing = !facts.unknown && !plain.contains('>') && facts.commands.iter().all(makes_nothing);
+        let makes_nothing = !facts.unknown && !plain.contains('>') && facts.commands.iter().all(is_safe);
         Self { facts, makes_nothing }
     }
 }
