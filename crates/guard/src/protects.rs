@@ -3,6 +3,7 @@
 mod carried;
 mod foreign;
 mod reached;
+mod roundabout;
 mod settled;
 
 use std::cell::Cell;
@@ -120,10 +121,13 @@ fn of_call((event, tool): (&HostEvent, &HostCall), files: &GuardedFiles<'_>, dis
         ToolClass::FileWrite | ToolClass::Mcp | ToolClass::Other => true,
         ToolClass::Shell | ToolClass::FileRead | ToolClass::Web | ToolClass::Subagent => false,
     };
-    let (paths, texts) = (tools::paths_in(row.holds, &tool.arguments), tools::texts_in(row.holds, &tool.arguments));
+    let (mut paths, texts) = (tools::paths_in(row.holds, &tool.arguments), tools::texts_in(row.holds, &tool.arguments));
     let searches = tool.canonical == "search_text";
+    if searches && paths.is_empty() {
+        paths.push(".");
+    }
     let by_path = paths.into_iter().find_map(|path| {
-        let searched = || if searches { look.searched(path) } else { None };
+        let searched = || if searches { look.searched_for(path, &tool.arguments) } else { None };
         if writes { look.named_to_write(path) } else { look.read(path).or_else(searched) }
     });
     by_path.or_else(|| texts.into_iter().find_map(|text| look.shell(event.host, text))).or_else(|| look.too_many())
@@ -246,7 +250,8 @@ impl Look<'_> {
             .or_else(|| facts.commands.iter().find_map(|command| self.named_twice(command)))
             .or_else(|| facts.commands.iter().find_map(|command| self.brings(text, command)))
             .or_else(|| self.carries(text, &facts))
-            .or_else(|| self.reaches(&facts.commands))
+            .or_else(|| self.reaches(&facts))
+            .or_else(|| self.goes_round(text, &facts))
             .or_else(|| facts.commands.iter().find_map(|command| of_command(command, &facts)))
             .or_else(|| ends_guard(text, &facts))
             .or_else(|| UNGUARDED.iter().find_map(|agent| agent.found_in(text, &facts)))

@@ -138,16 +138,22 @@ pub(crate) fn read_by(command: &ShellCommand) -> Vec<String> {
     if INTO_LAST.contains(&name) {
         return sources(command).0.into_iter().map(str::to_owned).collect();
     }
+    let here = searches_below(command).then(|| ".".to_owned());
+    // `curl` is told so which file to send.
+    let plain = named(command).map(|word| word.rsplit('@').next().unwrap_or(word).to_owned());
+    plain.chain(here).collect()
+}
+
+/// Whether `command` searches folders for texts. Without one it looks into the one in which it stands.
+pub(crate) fn searches_below(command: &ShellCommand) -> bool {
     let recursive = |word: &String| match word.strip_prefix("--") {
         Some(long) => !long.is_empty() && (long.starts_with("rec") || long.starts_with("deref")),
         None => word.starts_with('-') && word.contains(['r', 'R']),
     };
-    let greps = matches!(name, "grep" | "egrep" | "fgrep" | "ggrep") && command.argv.iter().any(recursive);
-    // Without a folder they look into the one in which they stand.
-    let here = (greps || matches!(name, "rg" | "ag" | "ack" | "ugrep")).then(|| ".".to_owned());
-    // `curl` is told so which file to send.
-    let plain = named(command).map(|word| word.rsplit('@').next().unwrap_or(word).to_owned());
-    plain.chain(here).collect()
+    match command.name.as_str() {
+        "grep" | "egrep" | "fgrep" | "ggrep" => command.argv.iter().any(recursive),
+        name => matches!(name, "rg" | "ag" | "ack" | "ugrep"),
+    }
 }
 
 /// What `commands` of one text take from one folder into another. Where patterns stand for `hidden` names, too, all that a

@@ -8,6 +8,9 @@ use crate::recorded::decode;
 
 const HOME: &str = "/u/ann";
 
+/// The program of a process of the guard.
+const GUARD: &str = "/proc/41/exe";
+
 /// What of the project and the home folder has a hidden name, and some files beside it.
 const DISK: &[&str] = &[
     "/u/ann/.claude",
@@ -66,7 +69,8 @@ fn refusal_beside((on_disk, own): (&[&str], &[String]), tool: &str, arguments: &
         let is_found = |path: &&&str| stands_for(&pattern, &path.split('/').collect::<Vec<&str>>());
         Some(on_disk.iter().filter(is_found).any(|path| matters(path)))
     };
-    let disk = OnDisk { leads: &|_| Vec::new(), holds: &|_, _| false, finds: &finds };
+    let leads = |path: &str| if path == GUARD { vec!["/usr/local/bin/pintle".to_owned()] } else { Vec::new() };
+    let disk = OnDisk { leads: &leads, holds: &|_, _| false, finds: &finds };
     let files = GuardedFiles { home: HOME, own, lifted: false };
     let payload = json!({
         "hook_event_name": "PreToolUse", "session_id": "s", "cwd": "/u/ann/repo", "tool_name": tool, "tool_input": arguments
@@ -183,8 +187,29 @@ const FREE_TEXTS: &[&str] = &[
     "git restore --staged '*.rs'",
     "cp -r .github ../other/",
     "rm -rf .github",
+    "mount /dev/sdb1 /mnt",
+    "mount --bind src /mnt/x",
+    "mount | grep ext4",
+    r#"awk '{print > $1".txt"}' x"#,
+    "awk '{print > \"out.txt\"}' x",
+    "awk '{n += $1} END {print n > 10}' x",
+    "bash --norc -c true",
+    "cat /proc/cpuinfo",
+    "cat /proc/self/environ",
+    "cat /proc/40/environ",
+    "ls -l /proc/41/fd",
+    "strace -f ls",
+    "gdb -p 40",
+    "gdb ./a.out",
+    "diff -r a b",
+    "git diff --no-index a b",
+    r#"cat "$d/key""#,
+    "rg -n foo ~/src",
+    "grep -rn '~/.local/share' docs",
+    "ls ~/.local/share && grep -rn foo .",
+    "grep -r x ~/.config/foo",
     "git checkout main",
-    "git --work-tree=build checkout main -- .",
+    "git --work-tree=build checkout main",
     "git config core.autocrlf input",
     "python3 -m zipfile -e a.zip vendor",
     "sudo dpkg -i a.deb",
@@ -290,6 +315,9 @@ const FREE_TOOLS: &[(&str, &str)] = &[
     ("Read", r#"{"file_path":"/etc/hosts"}"#),
     ("Glob", r#"{"pattern":"**/*.json"}"#),
     ("Grep", r#"{"pattern":"x","path":"."}"#),
+    ("Grep", r#"{"pattern":"x","glob":"*.rs"}"#),
+    ("Grep", r#"{"pattern":"x","path":"~/src","glob":"**/*.{json,key}"}"#),
+    ("Glob", r#"{"pattern":"**/key","path":"~"}"#),
     ("mcp__github__create_issue", r#"{"owner":"a","repo":"b","title":"t","body":"see /"}"#),
     ("mcp__github__create_issue", r#"{"owner":"a","repo":"b","title":"/","body":"~"}"#),
     (
