@@ -18,6 +18,9 @@ const WORK_TREE: &str = "GIT_WORK_TREE=";
 /// What stands in a word of which something is not known.
 const UNKNOWN: [char; 3] = ['$', '`', '…'];
 
+/// How many words of a text cost as much as one path, where they are compared with a folder.
+const WORDS: usize = 8;
+
 /// What one folder that is looked into costs of the paths that are looked at.
 const COST: usize = 32;
 
@@ -128,6 +131,12 @@ impl Look<'_> {
 
     /// Whether the text makes the folder `from`, or what is in it.
     fn is_made(&self, from: &str, one: &Carried, facts: &ShellFacts) -> bool {
+        let words: usize = facts.commands.iter().map(|command| command.argv.len()).sum();
+        let left = self.left.get().saturating_sub(words / WORDS);
+        self.left.set(left);
+        if left == 0 {
+            return true;
+        }
         let from = self.names(from);
         let meets = |path: &str, command: &ShellCommand| {
             let names = self.names_at(path, command);

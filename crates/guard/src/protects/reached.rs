@@ -1,6 +1,8 @@
 //! What answers for a person or remembers what was done is not read: the keys, the lock, the store, and no folder that holds
 //! them by a program that takes what is in it.
 
+use std::collections::BTreeSet;
+
 use domain::json::Object;
 use domain::shell::{ShellCommand, ShellFacts};
 
@@ -206,12 +208,9 @@ impl Look<'_> {
     /// The folder above a home of Pintle in which a search looks that `facts` tell of.
     fn searched_below<'f>(&self, facts: &'f ShellFacts, homes: &[String]) -> Option<&'f str> {
         let searches: Vec<&ShellCommand> = facts.commands.iter().filter(|command| searches_below(command)).collect();
-        let is_told = |path: &&String| {
-            let names = self.names(path);
-            let says =
-                |command: &&ShellCommand| command.argv.iter().skip(1).any(|word| self.names_at(word, command) == names);
-            searches.iter().any(says)
-        };
+        let words = searches.iter().flat_map(|command| command.argv.iter().skip(1).map(move |word| (word, command)));
+        let named: BTreeSet<Vec<String>> = words.map(|(word, command)| self.names_at(word, command)).collect();
+        let is_told = |path: &&String| named.contains(&self.names(path));
         let told = facts.reads.iter().filter(is_told);
         let mut folders = searches.iter().map(|command| &command.cwd).filter(|folder| !folder.is_empty()).chain(told);
         let is_above =
