@@ -212,7 +212,8 @@ impl Look<'_> {
         let named: BTreeSet<Vec<String>> = words.map(|(word, command)| self.names_at(word, command)).collect();
         let is_told = |path: &&String| named.contains(&self.names(path));
         let told = facts.reads.iter().filter(is_told);
-        let mut folders = searches.iter().map(|command| &command.cwd).filter(|folder| !folder.is_empty()).chain(told);
+        let mut folders =
+            searches.iter().copied().map(|command| &command.cwd).filter(|folder| !folder.is_empty()).chain(told);
         let is_above =
             |folder: &&String| self.all_names(folder).iter().any(|names| self.is_searched_above(names, homes));
         folders.find(is_above).map(String::as_str)
