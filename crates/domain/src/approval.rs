@@ -18,7 +18,7 @@ mod used;
 pub use by_content::{USABLE_SECONDS, by_content};
 pub use flaw::ApprovalFlaw;
 pub use seal::ApprovalKey;
-pub use used::{APPROVAL_USED, used_approval};
+pub use used::{APPROVAL_REFUSED, APPROVAL_USED, used_approval};
 
 /// The time, in seconds, that a person has to answer: a day, so that somebody who sleeps over it still finds the
 /// question.

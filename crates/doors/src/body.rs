@@ -10,7 +10,7 @@ use http_body_util::BodyExt as _;
 
 use crate::door::ModelDoor;
 use crate::packed::{NotUnpacked, Packing, UNPACKED};
-use crate::reply::{NO_RETRY, refusal};
+use crate::reply::{SHOULD_RETRY, refusal};
 use crate::room::Room;
 use crate::wire::Wire;
 
@@ -113,7 +113,7 @@ async fn unpacked(
 fn busy(wire: Wire) -> Box<Response> {
     let why = "the door works as many requests as it can; try again";
     let mut busy = refusal(wire, StatusCode::SERVICE_UNAVAILABLE, why);
-    busy.headers_mut().remove(NO_RETRY);
+    busy.headers_mut().remove(SHOULD_RETRY);
     busy.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     Box::new(busy)
 }

@@ -423,7 +423,7 @@ where
     let changed = if let Clearance::Run(permit, _) = &clearance { Some(permit.call().clone()) } else { None };
     let Some(call) = changed.filter(|call| call != asked) else { return clearance };
     let Some(text) = protects(call.clone()).await else { return clearance };
-    hooks.refused(CheckpointKind::PreToolUse, &text);
+    hooks.refused_call(CheckpointKind::PreToolUse, &call, &text);
     Clearance::Refused { call, text, by: None, rewritten: true }
 }
 

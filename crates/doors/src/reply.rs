@@ -7,8 +7,8 @@ use uuid::Uuid;
 
 use crate::wire::{Vendor, Wire};
 
-/// Header that tells the vendors' libraries not to try again.
-pub(crate) const NO_RETRY: &str = "x-should-retry";
+/// Header that tells the vendors' libraries whether to try again.
+pub(crate) const SHOULD_RETRY: &str = "x-should-retry";
 
 /// The vendor that is asked for at `path`, if it is one.
 pub fn vendor_at(path: &str) -> Option<Vendor> {
@@ -64,6 +64,6 @@ pub(crate) fn refusal(wire: Wire, status: StatusCode, why: &str) -> Response {
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     // Whoever asks again is answered the same.
-    response.headers_mut().insert(NO_RETRY, HeaderValue::from_static("false"));
+    response.headers_mut().insert(SHOULD_RETRY, HeaderValue::from_static("false"));
     response
 }

@@ -21,13 +21,13 @@ use crate::door::{ClientSays, DoorGuest, DoorHost, Held, ModelDoor, Overspent, S
 use crate::entrance::{from_this_machine, no_page};
 use crate::inbound::{self, Refused};
 use crate::keeper::ChainOwner;
-use crate::reply::{nothing_at, refusal, turned_away};
+use crate::reply::{SHOULD_RETRY, nothing_at, refusal, turned_away};
 use crate::request::{BadRequest, SeenRequest};
 use crate::spans::{JsonDocument, Kind};
 use crate::strict::folded;
 use crate::talk::{Asked, Talk};
 use crate::tokens::Tokens;
-use crate::upstream::{DoorKey, coming};
+use crate::upstream::{DoorKey, UpstreamError, coming};
 use crate::wire::Wire;
 
 /// Largest answer of a vendor that is an error.
@@ -167,8 +167,17 @@ async fn list(door: Arc<ModelDoor>, (wire, path): (Wire, &str), request: Request
     };
     match asked {
         Ok(answer) => through(answer),
-        Err(error) => refusal(wire, StatusCode::BAD_GATEWAY, &error.to_string()),
+        Err(error) => unanswered(wire, &error),
     }
+}
+
+/// The refusal of a request that the vendor did not answer. Where nobody was reached, asking again may help.
+fn unanswered(wire: Wire, error: &UpstreamError) -> Response {
+    let mut response = refusal(wire, StatusCode::BAD_GATEWAY, &error.to_string());
+    if matches!(error, UpstreamError::Unreached { .. }) {
+        response.headers_mut().insert(SHOULD_RETRY, HeaderValue::from_static("true"));
+    }
+    response
 }
 
 /// Whoever speaks, if they were let in and no page in a browser sends it.
@@ -242,7 +251,7 @@ async fn talk(door: Arc<ModelDoor>, place: Place<'_>, request: Request) -> Respo
     let asked = door.upstream(wire).ask((Method::POST, &path), going.clone(), body.clone()).await;
     let response = match asked {
         Ok(response) => response,
-        Err(error) => return refusal(wire, StatusCode::BAD_GATEWAY, &error.to_string()),
+        Err(error) => return unanswered(wire, &error),
     };
     if !response.status().is_success() {
         return failed(wire, response).await;
@@ -422,6 +431,14 @@ fn through(answer: reqwest::Response) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_could_not_be_reached_may_be_asked_again() {
+        let unreached = UpstreamError::Unreached { origin: "http://x".to_owned(), cause: "no".to_owned() };
+        for (error, again) in [(unreached, "true"), (UpstreamError::Redirect("http://x".to_owned()), "false")] {
+            assert_eq!(unanswered(Wire::OpenAi, &error).headers()[SHOULD_RETRY], again);
+        }
+    }
 
     #[test]
     fn an_error_is_told_from_an_answer() {

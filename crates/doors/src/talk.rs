@@ -315,7 +315,7 @@ async fn clear(session: Session, call: WantedCall) -> Ruled {
     let asked = session.call(&call.id, &call.name, call.arguments.clone());
     // Before any rule: with what is protected the agent would take the guard away, or answer for a person.
     if let Some(reason) = session.protects(&asked).await {
-        hooks.refused(CheckpointKind::PreToolUse, &reason);
+        hooks.refused_call(CheckpointKind::PreToolUse, &asked, &reason);
         return Ruled { ruling: CallRuling::Denied(reason), note: None, degraded: None };
     }
     let clearing = hooks.clear(asked.clone());

@@ -174,10 +174,9 @@ impl Upstream {
         let request = if method == Method::GET { request } else { request.body(body) };
         let unreached = |cause: String| UpstreamError::Unreached { origin: self.origin.clone(), cause };
         let sent = tokio::time::timeout(SILENCE, request.send()).await;
-        let answer = sent.map_err(|_| unreached("it says nothing".into()))?.map_err(|error| {
-            let error = error.without_url();
-            unreached(std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string))
-        })?;
+        let answer = sent
+            .map_err(|_| unreached("it says nothing".into()))?
+            .map_err(|error| unreached(last_cause(&error.without_url())))?;
         if answer.status().is_redirection() {
             return Err(UpstreamError::Redirect(self.origin.clone()));
         }
@@ -203,6 +202,13 @@ pub(crate) fn going(headers: &HeaderMap) -> HeaderMap {
 pub(crate) fn coming(headers: &HeaderMap) -> HeaderMap {
     let comes = |name: &HeaderName| !NOT_BACK.contains(&name.as_str());
     headers.iter().filter(|(name, _)| comes(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// The innermost cause of `error`: what the layers above it add are their own names.
+fn last_cause(error: &reqwest::Error) -> String {
+    let first = std::error::Error::source(error);
+    let last = std::iter::successors(first, |cause| cause.source()).last();
+    last.map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 #[cfg(test)]
@@ -231,6 +237,17 @@ mod tests {
         let mut left: Vec<String> = going(&headers).keys().map(ToString::to_string).collect();
         left.sort();
         assert_eq!(left, ["anthropic-beta", "authorization", "x-api-key"]);
+    }
+
+    #[tokio::test]
+    async fn a_vendor_that_is_not_there_is_said_with_the_cause() {
+        // Nobody listens at a port that was just given back.
+        let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let upstream = Upstream::new(Vendor::OpenAi, &format!("http://{address}"), None).unwrap();
+        let asked = upstream.ask((Method::GET, "/v1/models"), HeaderMap::new(), String::new()).await;
+        let said = asked.unwrap_err().to_string();
+        let expected = format!("`http://{address}` does not answer: Connection refused");
+        assert!(said.starts_with(&expected), "{said}");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use domain::id::{EventId, HookName};
 use domain::identity::Identity;
 use domain::record::{EventRecord, EventRuling, HookOutcome as Ran, NotRun, Record, RecordLines};
 use domain::ruling::Ruling;
-use domain::tool::ToolOutput;
+use domain::tool::{ToolCall, ToolOutput};
 use domain::verdict::{ParsedVerdict, Verdict, VerdictKind};
 use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
@@ -185,6 +185,13 @@ impl Dispatcher {
     pub fn refused(&self, kind: CheckpointKind, text: &str) {
         let ruling = EventRuling { text: Some(text.to_owned()), ..EventRuling::word(VerdictKind::Deny) };
         self.evidence.keep_now(vec![EventRecord { ruling, ..self.blank(EventId::fresh(), kind) }]);
+    }
+
+    /// The same of `call`, which the record shows.
+    pub fn refused_call(&self, kind: CheckpointKind, call: &ToolCall, text: &str) {
+        let ruling = EventRuling { text: Some(text.to_owned()), ..EventRuling::word(VerdictKind::Deny) };
+        let (tool, input) = (Some(call.tool.clone()), Some(Arc::new(call.arguments.clone())));
+        self.evidence.keep_now(vec![EventRecord { tool, input, ruling, ..self.blank(EventId::fresh(), kind) }]);
     }
 
     /// Keeps that the host went on at `kind` without something that a hook wanted: `text` says what. Nothing was refused.

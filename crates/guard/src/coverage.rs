@@ -28,8 +28,7 @@ impl GuardLevel {
 }
 
 /// The way round of hosts that decide alone where a hook gives no answer.
-pub(crate) const KILLED: &str =
-    "who kills the shell around the hook, by a signal that cannot be caught, lets the call run";
+pub(crate) const KILLED: &str = "if the shell around the hook is killed with SIGKILL, the call runs";
 
 /// The way round of hosts whose hooks cannot withhold what a tool gave.
 pub(crate) const RESULT: &str = "what a tool gave reaches the model, whatever a hook says of it";

@@ -5,6 +5,7 @@ mod foreign;
 mod reached;
 mod roundabout;
 mod settled;
+mod started;
 
 use std::cell::Cell;
 use std::path::Path;
@@ -15,17 +16,23 @@ use crate::event::{HostCall, HostEvent, HostWhat};
 use crate::expanded::expanded;
 use crate::filled::{brought, is_harmless, linked_to, named, patched_by, twice};
 use crate::hosts::{HOSTS, UNGUARDED, host};
+use crate::own_commands;
 use crate::path_pattern::{below, holds, is_meant, literal, mark, names};
 use crate::tools::{self, ToolClass};
 
 use settled::ToldText;
 
 /// Pintle's own folders, as patterns of paths.
-const OWN: [&str; 7] = [
+const OWN: [&str; 12] = [
     "~/.config/pintle/**",
+    "~/.config/systemd/user/pintle-guard*/**",
+    "~/.config/systemd/user/sockets.target.wants/pintle-guard*",
+    "~/.config/systemd/user.control/pintle-guard*/**",
+    "~/.local/share/systemd/user/pintle-guard*/**",
     "~/.local/share/pintle/**",
     "~/.local/state/pintle/**",
     "/etc/pintle/**",
+    "/etc/systemd/user/pintle-guard*/**",
     "/run/pintle/**",
     "/run/user/*/pintle/**",
     "**/.pintle/**",
@@ -36,9 +43,6 @@ const LIFTED: [&str; 2] = ["~/.config/pintle/**", "**/.pintle/**"];
 
 /// Where a socket and its key lie, which speak for the client.
 const SECRET: [&str; 2] = ["/run/pintle/**", "/run/user/*/pintle/**"];
-
-/// The commands of `pintle` that a guarded agent must not run: with them it could answer for the person.
-const COMMANDS: [&str; 6] = ["approvals", "trust", "hooks", "guard", "keys", "serve"];
 
 /// The longest path. Source: `PATH_MAX` of Linux.
 pub const MAX_PATH_BYTES: usize = 4096;
@@ -92,7 +96,7 @@ pub fn protects_behind(event: &HostEvent, files: &GuardedFiles<'_>, disk: OnDisk
         HostWhat::Tool(tool) | HostWhat::Permission { tool } => of_call((event, tool), files, disk),
         HostWhat::ConfigChange { path, source } => {
             let path = path.as_deref().unwrap_or(source);
-            Some(format!("the settings in `{path}` changed; they are taken over when the agent is started anew"))
+            Some(format!("the settings in `{path}` changed; they count once the agent is restarted"))
         }
         HostWhat::SessionStart
         | HostWhat::SessionEnd
@@ -116,7 +120,11 @@ fn of_call((event, tool): (&HostEvent, &HostCall), files: &GuardedFiles<'_>, dis
         return Some(format!("a call of `{}` without a command that can be read cannot be judged", tool.native));
     }
     let look = Look { files, cwd: &event.cwd, disk, left: Cell::new(MAX_PATHS) };
-    let Some(row) = row else { return look.unknown_tool(&tool.native, &tool.arguments).or_else(|| look.too_many()) };
+    let Some(row) = row else {
+        let named = crate::foreign_arguments::paths(&tool.arguments, MAX_PATH_BYTES);
+        let by_text = || look.kept_for_later(&named, &tool.arguments);
+        return look.unknown_tool(&tool.native, &tool.arguments).or_else(by_text).or_else(|| look.too_many());
+    };
     let writes = match tool.class {
         ToolClass::FileWrite | ToolClass::Mcp | ToolClass::Other => true,
         ToolClass::Shell | ToolClass::FileRead | ToolClass::Web | ToolClass::Subagent => false,
@@ -126,10 +134,12 @@ fn of_call((event, tool): (&HostEvent, &HostCall), files: &GuardedFiles<'_>, dis
     if searches && paths.is_empty() {
         paths.push(".");
     }
+    let for_later = if writes { look.kept_for_later(&paths, &tool.arguments) } else { None };
     let by_path = paths.into_iter().find_map(|path| {
         let searched = || if searches { look.searched_for(path, &tool.arguments) } else { None };
         if writes { look.named_to_write(path) } else { look.read(path).or_else(searched) }
     });
+    let by_path = by_path.or(for_later);
     by_path.or_else(|| texts.into_iter().find_map(|text| look.shell(event.host, text))).or_else(|| look.too_many())
 }
 
@@ -252,9 +262,9 @@ impl Look<'_> {
             .or_else(|| self.carries(text, &facts))
             .or_else(|| self.reaches(&facts))
             .or_else(|| self.goes_round(text, &facts))
-            .or_else(|| facts.commands.iter().find_map(|command| of_command(command, &facts)))
-            .or_else(|| ends_guard(text, &facts))
-            .or_else(|| UNGUARDED.iter().find_map(|agent| agent.found_in(text, &facts)))
+            .or_else(|| own_commands::refused(text, &facts))
+            .or_else(|| self.written_for_later(&facts.writes, text))
+            .or_else(|| UNGUARDED.iter().find_map(|agent| agent.found_in(text, &facts, self.files.lifted)))
             .or_else(|| facts.unknown.then(|| self.unreadable(text)).flatten())
             .or_else(|| (host == "codex").then(|| typed_into(text, &facts)).flatten())
     }
@@ -367,42 +377,6 @@ fn path_at(word: &str, command: &ShellCommand) -> String {
 
 fn of_settings(path: &str) -> String {
     format!("`{path}` is a folder with settings of agents, and what would lie there afterwards cannot be known")
-}
-
-/// Whether `command` is one of `pintle` that only a person may run.
-fn of_command(command: &ShellCommand, facts: &ShellFacts) -> Option<String> {
-    if command.name != "pintle" {
-        return None;
-    }
-    let mut after_option = false;
-    for word in command.argv.iter().skip(1) {
-        if word.starts_with('-') {
-            after_option = !word.contains('=');
-            continue;
-        }
-        if COMMANDS.contains(&word.as_str()) {
-            return Some(format!("`pintle {word}` is for a person, not for the agent that it guards"));
-        }
-        if word.is_empty() || word.contains(['$', '`', '*', '?', '{']) {
-            return Some("which command of `pintle` it would run cannot be known".to_owned());
-        }
-        // It may be the value of the option before it.
-        if !after_option {
-            return None;
-        }
-        after_option = false;
-    }
-    facts.unknown.then(|| "which command of `pintle` it would run cannot be known".to_owned())
-}
-
-/// Programs that end others, by their names or by the numbers that another one found.
-const ENDING: [&str; 5] = ["pkill", "killall", "skill", "kill", "xargs"];
-
-/// Whether a text ends the guard's own programs, which it names.
-fn ends_guard(text: &str, facts: &ShellFacts) -> Option<String> {
-    let ends = |command: &&ShellCommand| ENDING.contains(&command.name.as_str());
-    let is_ending = facts.commands.iter().find(ends).filter(|_| text.to_lowercase().contains("pintle"))?;
-    Some(format!("`{}` would end what guards this agent", is_ending.name))
 }
 
 /// Programs that take what is typed as code, and the options with which they do so all the same.

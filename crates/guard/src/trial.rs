@@ -1,4 +1,4 @@
-//! How a host is run without its person, against a model of ours: to prove that its calls come past the guard.
+//! How a host is run without its person, against a model of ours: to prove that its calls reach the guard.
 //!
 //! The host works with the settings that its person has; only its model is another one, which says what it is told to
 //! in one of four wires.

@@ -2,6 +2,8 @@
 
 use domain::shell::{ShellCommand, ShellFacts};
 
+use crate::program_name::{may_be, pieces};
+
 /// What of one agent starts it without its hooks.
 #[derive(Debug)]
 pub(crate) struct UnguardedStart {
@@ -13,25 +15,146 @@ pub(crate) struct UnguardedStart {
     pub(crate) settings: &'static [&'static str],
     /// Words that turn hooks off where they follow one another.
     pub(crate) words: &'static [&'static [&'static str]],
-    /// Variables of the environment that move its settings elsewhere, beside `HOME`.
+    /// Its commands that change its settings whatever follows them, beside those of `GROUPS`.
+    pub(crate) changes: &'static [&'static str],
+    /// Variables of the environment that move its settings elsewhere or leave hooks out, beside `HOME`.
     pub(crate) variables: &'static [&'static str],
 }
 
 /// Programs that start another one which they are told of.
 const RUNNERS: [&str; 9] = ["npx", "bunx", "pnpx", "npm", "pnpm", "yarn", "bun", "node", "deno"];
 
+/// What they are told where they only install, and start nothing.
+const INSTALLS: [&str; 8] = ["install", "i", "add", "ci", "update", "upgrade", "uninstall", "remove"];
+
 /// The variable by which every agent finds the settings of its person.
 const HOME: &str = "HOME";
 
+/// How the names of variables begin that people set for many programs.
+const OF_MANY: &str = "XDG_";
+
+/// Programs that start another one as somebody else, without its variables or among other files: its settings may be others.
+const ELSEWHERE: [&str; 19] = [
+    "chpst",
+    "chroot",
+    "doas",
+    "docker",
+    "gosu",
+    "incus",
+    "lxc",
+    "machinectl",
+    "nerdctl",
+    "nsenter",
+    "pkexec",
+    "podman",
+    "runuser",
+    "setpriv",
+    "setuidgid",
+    "su",
+    "su-exec",
+    "sudo",
+    "unshare",
+];
+
+/// Those of which nobody reads here where the other program begins.
+const ENCLOSING: [&str; 8] =
+    ["bwrap", "capsh", "fakechroot", "firejail", "minijail0", "nsjail", "proot", "systemd-nspawn"];
+
+/// Programs that set a variable which they are told by its name, or take it away.
+const SETTERS: [&str; 7] = ["bwrap", "env", "mapfile", "printf", "read", "readarray", "unset"];
+
+/// What the command lines of agents call their own settings.
+const GROUPS: [&str; 10] =
+    ["config", "extension", "extensions", "features", "hooks", "mcp", "plugin", "plugins", "settings", "skills"];
+
+/// What is done to them there.
+const CHANGES: [&str; 18] = [
+    "add",
+    "add-from-claude-desktop",
+    "add-json",
+    "disable",
+    "disable-all",
+    "enable",
+    "enable-all",
+    "i",
+    "import",
+    "install",
+    "link",
+    "migrate",
+    "remove",
+    "rm",
+    "set",
+    "uninstall",
+    "unset",
+    "update",
+];
+
 impl UnguardedStart {
-    /// Why `text`, of which `facts` tell, must not run: it starts this agent without its hooks, or turns them off.
-    pub(crate) fn found_in(&self, text: &str, facts: &ShellFacts) -> Option<String> {
+    /// Why `text`, of which `facts` tell, must not run: it starts this agent without its hooks, turns them off, or changes
+    /// its settings, which a person may have allowed (`lifted`).
+    pub(crate) fn found_in(&self, text: &str, facts: &ShellFacts, lifted: bool) -> Option<String> {
+        let program = self.programs.first()?;
+        let mut wrappers = facts.commands.iter().enumerate();
+        if let Some((_, wrapper)) = wrappers.find(|(at, it)| self.is_moved_by(it, &facts.commands[at + 1..])) {
+            let by = &wrapper.name;
+            return Some(format!(
+                "`{by}` would start `{program}` where its guard may not be, as somebody else or elsewhere"
+            ));
+        }
         let told: Vec<&[String]> = facts.commands.iter().filter_map(|command| self.told(command)).collect();
-        let program = self.programs.first().filter(|_| !told.is_empty())?;
+        if told.is_empty() {
+            return None;
+        }
+        let is_set = |name: &str| sets(text, name) || facts.commands.iter().any(|command| is_setter(command, name));
         let mut variables = self.variables.iter().copied().chain([HOME]);
         let by_word = told.iter().find_map(|words| self.switch_in(words));
-        let switch = by_word.or_else(|| variables.find(|name| sets(text, name)).map(str::to_owned))?;
-        Some(format!("`{switch}` would start `{program}` without its guard, or turn that off"))
+        if let Some(switch) = by_word.or_else(|| variables.find(|name| is_set(name)).map(str::to_owned)) {
+            return Some(self.without(&switch));
+        }
+        let change = told.iter().filter(|_| !lifted).find_map(|words| self.change_in(words))?;
+        Some(format!("`{program} {change}` would change the settings of that agent: only a person may do that"))
+    }
+
+    /// Why `text` must not be kept to be run later: it says how this agent is started without its hooks.
+    pub(crate) fn said_in(&self, text: &str) -> Option<String> {
+        let by_line = text.split(['\n', ';', '&', '|']).find_map(|line| {
+            let words: Vec<String> = pieces(line).map(str::to_owned).collect();
+            let at = words.iter().position(|word| self.is_program(word))?;
+            let mut variables = self.variables.iter().copied().chain([HOME]);
+            let by_word = self.switch_in(&words[at + 1..]);
+            by_word.or_else(|| variables.find(|name| sets(line, name)).map(str::to_owned))
+        });
+        let mut own = self.variables.iter().filter(|name| !name.starts_with(OF_MANY));
+        let switch = by_line.or_else(|| own.find(|name| sets(text, name)).map(|name| (*name).to_owned()))?;
+        Some(self.without(&switch))
+    }
+
+    /// What is said of `switch`, which leaves hooks out.
+    fn without(&self, switch: &str) -> String {
+        let program = self.programs.first().copied().unwrap_or_default();
+        format!("`{switch}` would start `{program}` without its guard, or turn that off")
+    }
+
+    /// Whether the file `word` is this agent.
+    fn is_program(&self, word: &str) -> bool {
+        let file = word.rsplit(['/', '=']).next().unwrap_or_default();
+        self.programs.iter().any(|own| may_be(file, own))
+    }
+
+    /// Whether `wrapper` starts this agent as somebody else or among other files; the commands `behind` it follow.
+    fn is_moved_by(&self, wrapper: &ShellCommand, behind: &[ShellCommand]) -> bool {
+        let words = wrapper.argv.get(1..).unwrap_or_default();
+        let name = wrapper.name.as_str();
+        if ENCLOSING.contains(&name) {
+            return words.iter().flat_map(|word| pieces(word)).any(|piece| self.is_program(piece));
+        }
+        let empties = |word: &String| word == "-" || word == "-i" || word.starts_with("--ignore-e");
+        let is_moving = ELSEWHERE.contains(&name) || (name == "env" && words.iter().any(empties));
+        let is_started = |command: &ShellCommand| {
+            let installs = || command.argv.iter().any(|word| INSTALLS.contains(&word.as_str()));
+            self.told(command).is_some() && !(RUNNERS.contains(&command.name.as_str()) && installs())
+        };
+        is_moving && behind.iter().take_while(|command| command.depth > wrapper.depth).any(is_started)
     }
 
     /// The words that `command` tells this agent; none where it does not start it.
@@ -41,7 +164,7 @@ impl UnguardedStart {
             let name = file.split('@').next().unwrap_or_default();
             self.programs.iter().any(|own| if own.starts_with('@') { word.contains(own) } else { name == *own })
         };
-        if self.programs.contains(&command.name.as_str()) {
+        if self.is_program(&command.name) {
             return command.argv.get(1..);
         }
         let is_runner = RUNNERS.contains(&command.name.as_str());
@@ -62,6 +185,26 @@ impl UnguardedStart {
         single.cloned().or_else(|| row().map(|row| row.join(" ")))
     }
 
+    /// The command among `words` that changes settings: `mcp add`, `plugin marketplace add`.
+    fn change_in(&self, words: &[String]) -> Option<String> {
+        let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
+        let words = &words[..end];
+        // What stands before it are options, and what may be their values.
+        let is_first = |at: usize| {
+            let is_option = |at: usize| words[at].starts_with('-');
+            !is_option(at) && (0..at).all(|before| is_option(before) || (before > 0 && is_option(before - 1)))
+        };
+        let mut firsts = (0..words.len()).filter(|at| is_first(*at));
+        firsts.find_map(|at| {
+            let (first, rest) = (words[at].as_str(), &words[at + 1..]);
+            if self.changes.contains(&first) {
+                return Some(first.to_owned());
+            }
+            let change = rest.iter().find(|word| CHANGES.contains(&word.as_str()))?;
+            GROUPS.contains(&first).then(|| format!("{first} {change}"))
+        })
+    }
+
     /// Whether `word` sets what turns hooks off, alone or behind its option in one word.
     fn is_setting(&self, word: &str) -> bool {
         let plain = word.chars().filter(|letter| !letter.is_whitespace() && !matches!(letter, '"' | '\''));
@@ -71,12 +214,22 @@ impl UnguardedStart {
     }
 }
 
+/// Whether `command` sets the variable `name`, or takes it away, where it is told that by its name.
+fn is_setter(command: &ShellCommand, name: &str) -> bool {
+    let is_named = |word: &String| {
+        let value = ["-u", "-v", "--unset="].iter().find_map(|option| word.strip_prefix(option));
+        word == name || value == Some(name)
+    };
+    SETTERS.contains(&command.name.as_str()) && command.argv.iter().skip(1).any(is_named)
+}
+
 /// Whether `text` sets the variable `name`.
 fn sets(text: &str, name: &str) -> bool {
-    text.match_indices(name).any(|(at, _)| {
-        let is_whole = !text[..at].ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
-        is_whole && text[at + name.len()..].starts_with('=')
-    })
+    text.contains(&format!("for {name} in"))
+        || text.match_indices(name).any(|(at, _)| {
+            let is_whole = !text[..at].ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
+            is_whole && text[at + name.len()..].starts_with('=')
+        })
 }
 
 #[cfg(test)]
@@ -89,6 +242,7 @@ mod tests {
             ("HOME=/x claude", true),
             ("export HOME=/x; claude", true),
             ("env 'HOME=/x' claude", true),
+            ("for HOME in /x; do claude; done", true),
             ("MY_HOME=/x claude", false),
             ("echo $HOME && claude", false),
         ] {

@@ -9,6 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use crate::config::adopted;
+use crate::config::places::FILE_NAMES;
 use crate::error::HostError;
 use crate::host::Host;
 use crate::rule_files::is_rules;
@@ -30,6 +31,14 @@ fn coming(folder: &Path) -> Option<PathBuf> {
     folder.ancestors().take(2).find(is_next).map(Path::to_path_buf)
 }
 
+/// What says that the person's own configuration in `folder` is new: its file, or a folder on the way there.
+fn own_files(folder: &Path) -> Vec<PathBuf> {
+    match folder.is_dir() {
+        true => FILE_NAMES.map(|name| folder.join(name)).to_vec(),
+        false => coming(folder).into_iter().collect(),
+    }
+}
+
 impl Changes {
     /// Looks at the files of `host`. Folders are watched, since editors rename.
     ///
@@ -47,7 +56,9 @@ impl Changes {
         let rules = absolute(&rules.collect::<Vec<_>>());
         let adopted = adopted::folder(&host.loaded.config.home);
         // A folder with rules, or with adopted hooks, that is not there yet is seen when it comes.
-        let others = adopted::files(&host.loaded.config.home).into_iter().chain(coming(&adopted)).collect::<Vec<_>>();
+        let others = adopted::files(&host.loaded.config.home).into_iter().chain(coming(&adopted));
+        let own = host.env().config_folder().map(|folder| own_files(&folder)).unwrap_or_default();
+        let others: Vec<PathBuf> = others.chain(own).collect();
         let files = absolute(&host.loaded.files).into_iter().chain(scripts).chain(rules.clone());
         let files: Vec<PathBuf> = files.chain(absolute(&others)).collect();
         // What appears in one of these counts.
@@ -124,5 +135,14 @@ mod tests {
         std::fs::create_dir(&folder).unwrap();
         assert_eq!(coming(&folder), None);
         assert_eq!(coming(Path::new("/nowhere/guard/adopted")), None);
+    }
+
+    #[test]
+    fn a_configuration_that_is_new_is_seen_when_it_comes() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join(".config/pintle");
+        assert_eq!(own_files(&folder), [home.path().join(".config")]);
+        std::fs::create_dir_all(&folder).unwrap();
+        assert_eq!(own_files(&folder), [folder.join("pintle.toml"), folder.join("pintle.json")]);
     }
 }

@@ -410,7 +410,7 @@ pub fn parsed(env: &Env, file: &Path) -> Result<Document, Diagnostic> {
     Document::parse(file, &bytes)
 }
 
-/// The file that lines for the configuration belong into, and whether it counts only once it is accepted: the nearest
+/// The file that lines for the configuration belong in, and whether it counts only once it is accepted: the nearest
 /// one from the working directory upwards, else the user's own, which need not be there yet.
 ///
 /// # Errors

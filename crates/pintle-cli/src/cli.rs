@@ -1,11 +1,14 @@
 //! The command line: what can be typed, and which file does it.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+use host::config::{Config, Env};
 
+use crate::clean::clean;
 use crate::error::CliError;
 use crate::operator;
 
@@ -231,6 +234,18 @@ fn meant_hooks(words: impl Iterator<Item = OsString>) -> Option<String> {
     let command = Cli::command();
     command.find_subcommand("hooks")?.find_subcommand(&word)?;
     Some(word)
+}
+
+/// Refuses to look into a home that somebody named and that is not there: looking would make it.
+fn require_home(global: &Global, (env, config): (&Env, &Config)) -> Result<(), CliError> {
+    let is_named = global.home.is_some() || env.text("PINTLE_HOME").is_some();
+    let Some(file) = config.store_url.strip_prefix("sqlite://").filter(|_| is_named) else { return Ok(()) };
+    let is_absent = |path: &Path| path.metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    if !is_absent(&config.home) || !is_absent(&config.home.join(file)) {
+        return Ok(());
+    }
+    let error = CliError::usage(format!("the home {} is not there", clean(&config.home.display().to_string())));
+    Err(error.hint("`--home` and `PINTLE_HOME` name the folder with the state; without them it is your data folder"))
 }
 
 fn dispatch(cli: Cli) -> Result<u8, CliError> {

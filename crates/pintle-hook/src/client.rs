@@ -49,6 +49,11 @@ pub fn run(options: Options, payload: Option<Vec<u8>>, began: Instant) -> ! {
     }
 }
 
+/// Says `text` to a person.
+pub fn say(text: &str) {
+    drop(io::stdout().write_all(text.as_bytes()));
+}
+
 /// Says why the command line is wrong, and ends this process.
 pub fn wrong_use(why: &str) -> ! {
     drop(writeln!(io::stderr(), "pintle-hook: {why}; `pintle guard install` writes this command line"));

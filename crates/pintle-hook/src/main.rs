@@ -6,11 +6,15 @@
 use std::time::Instant;
 
 use pintle_hook::client;
-use pintle_hook::options::Options;
+use pintle_hook::options::{Options, about};
 
 fn main() {
     let began = Instant::now();
-    match Options::parse(std::env::args().skip(1)) {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(text) = about(&words) {
+        return client::say(&text);
+    }
+    match Options::parse(words) {
         Ok(options) => client::run(options, None, began),
         Err(why) => client::wrong_use(&why),
     }

@@ -20,6 +20,25 @@ pub enum AskedDaemon {
     Account,
 }
 
+/// What somebody reads who types the program's name.
+const HELP: &str = "\
+pintle-hook: what a coding agent starts for each of its events. It sends the event that it reads to the daemon of the
+guard, and prints the ruling in the agent's words.
+
+`pintle guard install` writes its command line into the settings of the agent; nobody types it. For an entry of your own
+there is `pintle hook --host HOST`. What is guarded: `pintle guard status`.
+";
+
+/// What there is to say to whoever asks only for help, or for the version.
+pub fn about(words: &[String]) -> Option<String> {
+    let [only] = words else { return None };
+    match only.as_str() {
+        "--help" | "-h" => Some(HELP.to_owned()),
+        "--version" | "-V" => Some(format!("pintle-hook {}\n", env!("CARGO_PKG_VERSION"))),
+        _ => None,
+    }
+}
+
 /// What a hook was told by its installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -96,6 +115,17 @@ mod tests {
 
     fn parse(words: &str) -> Result<Options, String> {
         Options::parse(words.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn a_person_is_told_what_it_is() {
+        let said = |words: &[&str]| about(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+        assert!(said(&["--help"]).is_some_and(|text| text.contains("`pintle guard install` writes its command line")));
+        assert_eq!(said(&["-V"]), said(&["--version"]));
+        assert_eq!(said(&["--version"]), Some(format!("pintle-hook {}\n", env!("CARGO_PKG_VERSION"))));
+        for words in [&[][..], &["--host"], &["--host", "--help"]] {
+            assert_eq!(said(words), None, "{words:?}");
+        }
     }
 
     #[test]

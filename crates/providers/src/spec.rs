@@ -109,7 +109,7 @@ impl ProviderSpec {
             return Err(wrong(format!("has the scheme `{}`", url.scheme())));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(wrong("holds a name or a password, which belong into `api_key_env`".into()));
+            return Err(wrong("holds a name or a password, which belong in `api_key_env`".into()));
         }
         let below = format!("{}/{path}", url.path().trim_end_matches('/'));
         url.set_path(&below);
@@ -141,7 +141,7 @@ mod tests {
             (" ", "https://api.openai.com/v1/chat/completions".into()),
             ("localhost:8000/v1", format!("`base_url` has the scheme `localhost`{like}")),
             ("h", format!("`base_url` is not an address: relative URL without a base{like}")),
-            ("http://u:p@h", format!("`base_url` holds a name or a password, which belong into `api_key_env`{like}")),
+            ("http://u:p@h", format!("`base_url` holds a name or a password, which belong in `api_key_env`{like}")),
         ];
         for (base, expected) in table {
             assert_eq!(address(base), expected, "{base}");

@@ -12,7 +12,7 @@ mod webhooks;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::approval::{Approval, ApprovalStanding, PersonAnswer};
+use domain::approval::{Approval, ApprovalStanding, ApprovalState, PersonAnswer};
 use domain::audit::AuditKind;
 use domain::id::{EventId, TenantId, TurnId};
 use domain::json::Object;
@@ -299,7 +299,12 @@ impl ApprovalStore for Memory {
         said: PersonAnswer,
         now: jiff::Timestamp,
     ) -> Result<Approval, StoreError> {
-        self.memory().answer((of, id), said, now)
+        let answered = self.memory().answer((of, id), said, now)?;
+        if answered.state == ApprovalState::Refused && has_chain(&answered.tenant_id) {
+            let refused = answered.refused_by_person(now);
+            self.history().note(&answered.tenant_id, now, AuditKind::Change, refused)?;
+        }
+        Ok(answered)
     }
 
     fn use_up(&self, tenant: &TenantId, id: &str, now: jiff::Timestamp) -> Result<(), StoreError> {

@@ -191,6 +191,18 @@ impl<D: Database> NodeStore for SqlStore<D> {
     }
 }
 
+impl<D: Database> SqlStore<D> {
+    /// Anchors what `grown` says of chains: whoever cuts these entries off their ends is to be found out.
+    fn note_growth(&self, grown: Vec<audit::ChainGrowth>) {
+        if grown.is_empty() {
+            return;
+        }
+        if let Some(anchor) = self.0.sealing().anchor.as_ref().filter(|_| self.0.settle().is_ok()) {
+            anchor.grown(&grown.into_iter().map(|grown| (grown.tenant, grown.to)).collect::<Vec<_>>());
+        }
+    }
+}
+
 impl<D: Database> ApprovalStore for SqlStore<D> {
     fn ask(&self, question: Approval, now: Timestamp) -> Result<ApprovalStanding, StoreError> {
         let proofs = self.0.sealing().approval_proofs();
@@ -199,22 +211,24 @@ impl<D: Database> ApprovalStore for SqlStore<D> {
 
     fn answer(&self, of: &TenantScope, id: &str, said: PersonAnswer, now: Timestamp) -> Result<Approval, StoreError> {
         let proofs = self.0.sealing().approval_proofs();
-        self.0.write(|db| approvals::answer(db, &proofs, Asked::Named(of, id), (&said, now)))
+        let (answered, grown) =
+            self.0.write(|db| approvals::answer(db, &proofs, Asked::Named(of, id), (&said, now)))?;
+        self.note_growth(grown);
+        Ok(answered)
     }
 
     fn answer_shown(&self, shown: &Approval, said: PersonAnswer, now: Timestamp) -> Result<Approval, StoreError> {
         let proofs = self.0.sealing().approval_proofs();
-        self.0.write(|db| approvals::answer(db, &proofs, Asked::Shown(shown), (&said, now)))
+        let (answered, grown) = self.0.write(|db| approvals::answer(db, &proofs, Asked::Shown(shown), (&said, now)))?;
+        self.note_growth(grown);
+        Ok(answered)
     }
 
     fn use_up(&self, tenant: &TenantId, id: &str, now: Timestamp) -> Result<(), StoreError> {
         let proofs = self.0.sealing().approval_proofs();
         let grown = self.0.write(|db| approvals::use_up((db, &proofs), (tenant, id), now))?;
-        // Whoever cuts the entry about it off the end of the chain is to be found out. The chain was one that is known,
-        // or the approval would not have been used.
-        if let Some(anchor) = self.0.sealing().anchor.as_ref().filter(|_| self.0.settle().is_ok()) {
-            anchor.grown(&grown.into_iter().map(|grown| (grown.tenant, grown.to)).collect::<Vec<_>>());
-        }
+        // The chain was one that is known, or the approval would not have been used.
+        self.note_growth(grown);
         Ok(())
     }
 

@@ -123,7 +123,7 @@ fn base(address: &str) -> Result<Url, String> {
         return Err(wrong(format!("it begins with `{}:`", url.scheme())));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong(format!("it has a name or a password in it, which belong into {HEADERS}")));
+        return Err(wrong(format!("it has a name or a password in it, which belong in {HEADERS}")));
     }
     Ok(url)
 }
@@ -215,7 +215,7 @@ mod tests {
             &[(ENDPOINT, "http://u:s3cret@c")],
             &format!(
                 "{ENDPOINT}: `http://c` is not an address of a collector: it has a name or a password in it, which \
-                 belong into {HEADERS}{like}"
+                 belong in {HEADERS}{like}"
             ),
         );
         let no_header = |number: usize| {

@@ -2,6 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 
+use super::Approval;
 use crate::hex::hex;
 use crate::id::{CallId, TurnId};
 use crate::identity::Identity;
@@ -20,6 +21,13 @@ pub fn by_content(who: &Identity, call: &ToolCall, place: &CallPlace) -> (Identi
     let content = json!([who.tenant_id, who.agent_id, who.session_id, call.tool, place, call.arguments]);
     let id = CallId::new(format!("same:{}", hex(&Sha256::digest(canonical(&content).as_bytes()))));
     (Identity { turn_id: TurnId::new(ANY_TURN), ..who.clone() }, ToolCall { id, ..call.clone() })
+}
+
+impl Approval {
+    /// Whether it is about what a call is, whatever its turn and id.
+    pub fn is_by_content(&self) -> bool {
+        self.turn_id.as_str() == ANY_TURN
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,14 @@
-//! What the audit chain keeps of an approval that was used: from then on it gives no leave, whatever its row says.
+//! What the audit chain keeps of an approval that was used, and from then on gives no leave, whatever its row says; and of
+//! one that was refused.
 
 use super::Approval;
 use crate::json::{Object, Value};
 
 /// The action of an entry of the chain that says that an approval was used.
 pub const APPROVAL_USED: &str = "approval_used";
+
+/// The action of an entry of the chain that says that a person refused the call.
+pub const APPROVAL_REFUSED: &str = "approval_refused";
 
 /// The member of such an entry that names the approval.
 const APPROVAL_ID: &str = "approval_id";
@@ -16,9 +20,18 @@ impl Approval {
     /// What the audit chain keeps of it as a call uses it up. It has no member `hook_id`: by that name the chain says how
     /// changes left a rule, and this is none.
     pub fn used_by_call(&self, at: jiff::Timestamp) -> Object {
+        self.entry(APPROVAL_USED, at)
+    }
+
+    /// What the audit chain keeps of it as a person refuses the call.
+    pub fn refused_by_person(&self, at: jiff::Timestamp) -> Object {
+        self.entry(APPROVAL_REFUSED, at)
+    }
+
+    fn entry(&self, action: &str, at: jiff::Timestamp) -> Object {
         let short = |text: &str| -> Value { text.chars().take(NAME_CHARS).collect::<String>().into() };
         let mut members = Object::new();
-        members.insert("action".to_owned(), APPROVAL_USED.into());
+        members.insert("action".to_owned(), action.into());
         members.insert("actor".to_owned(), short(self.answered_by.as_deref().unwrap_or_default()));
         members.insert(APPROVAL_ID.to_owned(), self.id.as_str().into());
         members.insert("at".to_owned(), at.to_string().into());

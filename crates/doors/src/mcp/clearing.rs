@@ -126,7 +126,7 @@ impl ToolSession {
         };
         // Before any rule: with what is protected an agent would take the guard away, or answer for a person.
         if let Some(reason) = self.door.host.protects(&asked_call).await {
-            hooks.refused(CheckpointKind::PreToolUse, &reason);
+            hooks.refused_call(CheckpointKind::PreToolUse, &asked_call, &reason);
             ended(&hooks, TurnStatus::Completed);
             return (ProxyRuling::Denied(reason), None);
         }

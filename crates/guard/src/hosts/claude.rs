@@ -183,10 +183,11 @@ fn run(model: &TrialModel<'_>) -> TrialRun {
 /// What starts it without its hooks.
 pub(super) const UNGUARDED: UnguardedStart = UnguardedStart {
     programs: &["claude", "@anthropic-ai/claude-code"],
-    options: &["--bare", "--safe-mode", "--setting-sources", "--settings"],
+    options: &["--bare", "--plugin-dir", "--plugin-url", "--safe-mode", "--setting-sources", "--settings"],
     settings: &["disableallhooks"],
     words: &[],
-    variables: &["CLAUDE_CONFIG_DIR"],
+    changes: &[],
+    variables: &["CLAUDE_CONFIG_DIR", "CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_SIMPLE"],
 };
 
 /// What is printed when nobody answers.

@@ -126,9 +126,10 @@ fn run(model: &TrialModel<'_>) -> TrialRun {
 /// What starts it without its hooks.
 pub(super) const UNGUARDED: UnguardedStart = UnguardedStart {
     programs: &["cline", "@cline/cli"],
-    options: &[],
+    options: &["--config"],
     settings: &[],
     words: &[],
+    changes: &[],
     variables: &["CLINE_DIR"],
 };
 

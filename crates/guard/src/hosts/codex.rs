@@ -177,9 +177,10 @@ fn run(model: &TrialModel<'_>) -> TrialRun {
 /// What starts it without its hooks.
 pub(super) const UNGUARDED: UnguardedStart = UnguardedStart {
     programs: &["codex", "@openai/codex"],
-    options: &["--disable=hooks"],
+    options: &["--disable=hooks", "--ignore-user-config"],
     settings: &["features.hooks", "features={", "hooks="],
     words: &[&["features", "disable", "hooks"], &["--disable", "hooks"]],
+    changes: &[],
     variables: &["CODEX_HOME"],
 };
 

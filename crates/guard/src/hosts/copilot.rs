@@ -153,9 +153,10 @@ fn run(model: &TrialModel<'_>) -> TrialRun {
 /// What starts it without its hooks.
 pub(super) const UNGUARDED: UnguardedStart = UnguardedStart {
     programs: &["copilot", "@github/copilot"],
-    options: &["--config-dir"],
+    options: &["--config-dir", "--plugin-dir"],
     settings: &["disableallhooks"],
     words: &[],
+    changes: &[],
     variables: &["COPILOT_HOME"],
 };
 

@@ -169,6 +169,7 @@ pub(super) const UNGUARDED: UnguardedStart = UnguardedStart {
     options: &[],
     settings: &["hooksconfig"],
     words: &[&["hooks", "disable"], &["hooks", "disable-all"]],
+    changes: &[],
     variables: &["GEMINI_CLI_HOME", "GEMINI_CLI_SYSTEM_SETTINGS_PATH"],
 };
 

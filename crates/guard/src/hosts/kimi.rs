@@ -136,6 +136,7 @@ pub(super) const UNGUARDED: UnguardedStart = UnguardedStart {
     options: &[],
     settings: &[],
     words: &[],
+    changes: &[],
     variables: &["KIMI_CODE_HOME"],
 };
 

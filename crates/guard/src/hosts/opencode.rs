@@ -124,7 +124,8 @@ pub(super) const UNGUARDED: UnguardedStart = UnguardedStart {
     options: &["--pure"],
     settings: &[],
     words: &[],
-    variables: &["XDG_CONFIG_HOME"],
+    changes: &["plug", "plugin"],
+    variables: &["OPENCODE_PURE", "XDG_CONFIG_HOME"],
 };
 
 /// What is printed when nobody answers.

@@ -108,9 +108,10 @@ const CANARY_FILE: &str = "pintle-canary.ts";
 /// What starts it without its hooks.
 pub(super) const UNGUARDED: UnguardedStart = UnguardedStart {
     programs: &["pi", "@earendil-works/pi-coding-agent"],
-    options: &["--no-extensions"],
+    options: &["--extension", "--no-extensions", "-e", "-ne"],
     settings: &[],
     words: &[],
+    changes: &["install", "remove", "uninstall"],
     variables: &["PI_CODING_AGENT_DIR"],
 };
 

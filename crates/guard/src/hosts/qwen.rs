@@ -145,10 +145,11 @@ fn run(model: &TrialModel<'_>) -> TrialRun {
 /// What starts it without its hooks.
 pub(super) const UNGUARDED: UnguardedStart = UnguardedStart {
     programs: &["qwen", "@qwen-code/qwen-code"],
-    options: &[],
+    options: &["--bare", "--safe-mode"],
     settings: &["disableallhooks"],
     words: &[&["hooks", "disable"], &["hooks", "disable-all"]],
-    variables: &["QWEN_HOME", "QWEN_CODE_SYSTEM_SETTINGS_PATH"],
+    changes: &[],
+    variables: &["QWEN_HOME", "QWEN_CODE_SAFE_MODE", "QWEN_CODE_SIMPLE", "QWEN_CODE_SYSTEM_SETTINGS_PATH"],
 };
 
 /// What is printed when nobody answers.

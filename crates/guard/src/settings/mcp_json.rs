@@ -152,7 +152,7 @@ fn servers(root: &Node) -> Result<Vec<(&str, &Node)>, NotEdited> {
         let all = found.get_or_insert_with(Vec::new);
         all.extend(members.iter().map(|member| (member.name.as_str(), &member.value)));
     }
-    found.ok_or_else(|| NotEdited::Shape(SERVERS[0].to_owned()))
+    found.ok_or(NotEdited::NoServers)
 }
 
 fn text_of(entry: &Node, name: &str) -> Result<Option<String>, NotEdited> {
@@ -405,5 +405,7 @@ mod tests {
         for text in ["{}", r#"{"mcpServers":[]}"#, "{", r#"{"mcpServers":{"a":{"command":"x","command":"y"}}}"#] {
             assert!(wrap(text, DoorCommand { program: "p", flags: FLAGS }, &[]).is_err(), "{text}");
         }
+        let none = wrap("{}", DoorCommand { program: "p", flags: FLAGS }, &[]).unwrap_err();
+        assert_eq!(none.to_string(), "the file names no servers (`mcpServers`, `servers`, `context_servers`)");
     }
 }

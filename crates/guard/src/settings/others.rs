@@ -39,8 +39,11 @@ pub enum NotEdited {
         why: String,
     },
     /// Something stands where a list or an object has to be.
-    #[error("`{0}` is not there in the form in which it is read; mend it first")]
+    #[error("`{0}` does not have the expected form; mend it first")]
     Shape(String),
+    /// A file for MCP clients without a list of servers.
+    #[error("the file names no servers (`mcpServers`, `servers`, `context_servers`)")]
+    NoServers,
     /// A name that stands there twice.
     #[error("`{0}` stands there twice, and agents differ in which one they take; leave one")]
     Twice(String),

@@ -37,7 +37,7 @@ const DISK: &[&str] = &[
 ];
 
 /// The same where no project has settings of agents.
-const CLEAN: &[&str] = &[
+pub(crate) const CLEAN: &[&str] = &[
     "/u/ann/.claude",
     "/u/ann/.claude/settings.json",
     "/u/ann/repo/.github",
@@ -62,7 +62,7 @@ fn refusal(tool: &str, arguments: &Value) -> Option<String> {
 }
 
 /// The same where this lies on the disk, and is in use.
-fn refusal_beside((on_disk, own): (&[&str], &[String]), tool: &str, arguments: &Value) -> Option<String> {
+pub(crate) fn refusal_beside((on_disk, own): (&[&str], &[String]), tool: &str, arguments: &Value) -> Option<String> {
     let finds = |pattern: &str, matters: &dyn Fn(&str) -> bool| {
         let pattern = pattern.replacen('~', HOME, usize::from(pattern.starts_with("~/")));
         let pattern: Vec<&str> = pattern.split('/').collect();
@@ -390,30 +390,87 @@ const FREE_TOOLS: &[(&str, &str)] = &[
     ("mcp__jira__delete_comment", r#"{"issue":"X-1","body":"."}"#),
 ];
 
-const FREE_WITHOUT_SETTINGS: &[&str] = &[
-    "find . -name '*.py' -exec sed -i s/a/b/ {} +",
-    "find . -name '*.pyc' -delete",
-    "find . -name __pycache__ -exec rm -rf {} +",
-    r"find . -name '*.orig' -exec rm {} \;",
-    "find . -name '*.rs' -exec rustfmt {} +",
-    "grep -rl foo . | xargs sed -i s/foo/bar/g",
-    "sed -i s/a/b/ **/*.py",
-    "rm -f **/*.bak",
-    "prettier --write '**/*.json'",
-    "git ls-files '*.json' | xargs sed -i s/a/b/",
-    "rm -rf .[!.]*",
-    "rm -rf .claude",
+/// Starts of agents that stay guarded, and commands beside them that look alike.
+const FREE_STARTS: &[&str] = &[
+    "claude -p x",
+    "claude -p 'add an mcp server'",
+    "claude mcp list",
+    "claude mcp get x",
+    "claude plugin list",
+    "claude --model x -p 'install the plugin'",
+    "codex exec 'add mcp to the docs'",
+    "codex mcp list",
+    "gemini extensions list",
+    "copilot -p x",
+    "opencode run 'enable plugin x'",
+    "qwen -p x",
+    "timeout 60 claude -p x",
+    "nohup claude -p x",
+    "env -u CLAUDECODE claude -p x",
+    "env X=1 claude -p x",
+    "sudo apt-get update && claude -p x",
+    "sudo npm install -g @anthropic-ai/claude-code",
+    "sudo chown -R ann /usr/local/bin/claude",
+    "su postgres -c psql",
+    "unshare -m ls",
+    "firejail ls",
+    "docker run --name claude image ls",
+    "docker build -t claude .",
+    "env -i ls",
+    "unset HOME",
+    "git init --bare x",
+    "npm install && npm run bare",
+];
+
+/// Commands that leave the guard and its person alone.
+const FREE_COMMANDS: &[&str] = &[
+    "systemctl --user status pintle-guard",
+    "systemctl --user stop nginx",
+    "launchctl list",
+    "crontab -l",
+    "echo '0 4 * * * backup x' | crontab -",
+    "expect -c 'spawn ls'",
+    "pintle why",
+    "pintle audit verify",
+    "pintle doctor",
+    "cp /usr/bin/pintle x && ./x doctor",
+    "./run serve",
+    "./manage.py hooks list",
+    "[ -f x ] && ls",
+    "git commit -m 'say what pintle guard does'",
+];
+
+/// What people keep for their shells and services.
+const FREE_FOR_LATER: &[&str] = &[
+    r#"echo 'alias ll="ls -l"' >> ~/.bashrc"#,
+    "echo 'export PATH=$HOME/bin:$PATH' >> ~/.profile",
+    "echo 'export XDG_CONFIG_HOME=$HOME/.config' >> ~/.zshenv",
+    "echo 'alias cc=claude' >> ~/.bashrc",
+    r#"echo 'alias gb="git init --bare"; alias cc=claude' >> ~/.bashrc"#,
+    "echo 'ExecStart=backup' > ~/.config/systemd/user/backup.service",
+    "rm ~/.config/systemd/user/backup.service",
+    "echo 'CLAUDE_CONFIG_DIR=/tmp/x' >> notes.md",
+];
+
+const FREE_FILES: &[(&str, &str)] = &[
+    ("Write", r#"{"file_path":"/u/ann/.bashrc","content":"export EDITOR=vi"}"#),
+    ("Write", r#"{"file_path":"docs/x.md","content":"`claude --bare` runs no hooks, see pintle guard"}"#),
+    ("mcp__notes__write_note", r#"{"text":"claude --bare"}"#),
 ];
 
 #[test]
-fn everyday_work_passes_where_no_settings_are() {
-    for text in FREE_WITHOUT_SETTINGS {
-        assert_eq!(refusal_beside((CLEAN, &[]), "Bash", &json!({"command": *text})), None, "{text}");
-    }
-    for text in ["rm -rf .claude; ln -s ~/.claude .github; cp -r .github ../x", "rm -rf ~/.claude", "rm -rf ../.claude"]
-    {
-        assert!(refusal_beside((CLEAN, &[]), "Bash", &json!({"command": text})).is_some(), "{text}");
-    }
+fn what_is_kept_for_later_may_be_about_anything_else() {
+    check(FREE_FOR_LATER, FREE_FILES, false);
+}
+
+#[test]
+fn commands_about_other_things_pass() {
+    check(FREE_COMMANDS, &[], false);
+}
+
+#[test]
+fn agents_start_agents_that_are_guarded() {
+    check(FREE_STARTS, &[], false);
 }
 
 #[test]

@@ -238,6 +238,115 @@ const HELD_TOOLS: &[(&str, &str)] = &[
     ("mcp__box__run", r#"{"command":"find . -name zzz -o -delete"}"#),
 ];
 
+/// Starts of agents that no hook would guard, and changes of their settings by their own commands.
+const HELD_STARTS: &[&str] = &[
+    "CLAUDE_CODE_SIMPLE=1 claude -p x",
+    "CLAUDE_CODE_SAFE_MODE=1 claude -p x",
+    "codex exec --ignore-user-config x",
+    "qwen --safe-mode -p x",
+    "qwen --bare -p x",
+    "QWEN_CODE_SIMPLE=1 qwen -p x",
+    "OPENCODE_PURE=1 opencode run x",
+    "cline --config /tmp/x y",
+    "pi -e x.ts -p y",
+    "bwrap --dev-bind / / --tmpfs ~/x claude -p x",
+    "bwrap --bind / / --setenv HOME /tmp/x claude -p x",
+    "bwrap --bind / / sh -c 'claude -p x'",
+    "firejail --private claude -p x",
+    "unshare -m claude -p x",
+    "chroot /srv claude -p x",
+    "sudo -H claude -p x",
+    "sudo -u nobody claude -p x",
+    "sudo -u nobody npx @anthropic-ai/claude-code -p x",
+    "su - nobody -c 'claude -p x'",
+    "runuser -u nobody claude -p x",
+    "env -i PATH=/bin claude -p x",
+    "env -u HOME claude -p x",
+    "unset HOME; claude -p x",
+    "read HOME <<< /tmp/x; claude -p x",
+    "docker run -v /:/x image claude -p x",
+    "claude --plugin-dir x -p y",
+    "claude plugin marketplace add ./x",
+    "claude plugin install x@y",
+    "claude plugin enable x@y",
+    "claude mcp add -s user x y",
+    "claude --debug mcp add-json x '{}'",
+    "codex mcp add x -- y",
+    "codex -c model=x mcp add x -- y",
+    "codex plugin marketplace add x",
+    "gemini extensions install x",
+    "gemini mcp add x y",
+    "qwen extensions link x",
+    "copilot plugin install x",
+    "opencode plugin x",
+    "pi install npm:x",
+    "/usr/bin/clau[d]e --bare -p x",
+];
+
+/// Commands that answer for a person, or end what guards agents.
+const HELD_COMMANDS: &[&str] = &[
+    "setsid -f /usr/bin/pintl[e] guard uninstall --host codex --yes",
+    "/usr/bin/p?ntle approvals approve 1",
+    "/usr/bin/pin*e trust .",
+    "cp /usr/bin/pintle x; ./x guard uninstall",
+    "ln -s /usr/bin/pintl? x && ./x --home y approvals approve 1",
+    "/usr/bin/pkil[l] pintle",
+    "expect -c 'spawn pintle approvals approve 1'",
+    "expect -c 'spawn claude --bare'",
+    "echo '* * * * * pintle guard uninstall --yes' | crontab -",
+    "echo '* * * * * HOME=/tmp/x claude -p y' | crontab -",
+    "echo 'pintle trust .' | batch",
+    "systemctl --user mask pintle-guard",
+    "systemctl --user edit --stdin pintle-guard.service < x",
+    "systemctl --user stop 'pintle*'",
+    "systemctl --user disable --now pintle-guard.socket",
+    "systemctl --user revert pintle-guard.service",
+    "systemctl --user kill '*guard.service'",
+    "launchctl bootout gui/501/dev.pintle.guard",
+    "pintle members add x",
+    "pintle tenants disable x",
+    "pintle store accept",
+    "pintle mcp accept x",
+    "pintle chat",
+    "pintle audit export x",
+];
+
+/// What would be kept for a shell or a service manager that begins later.
+const HELD_FOR_LATER: &[&str] = &[
+    r#"echo 'alias claude="claude --bare"' >> ~/.bashrc"#,
+    "echo 'export CLAUDE_CONFIG_DIR=/tmp/x' >> ~/.profile",
+    "echo 'CODEX_HOME=/tmp/x' > ~/.config/environment.d/x.conf",
+    r#"echo 'alias codex="HOME=/tmp/x codex"' | tee -a ~/.zshrc"#,
+    "echo 'pintle guard uninstall --yes' >> ~/.bash_profile",
+    "echo 'ExecStart=pintle guard serve' > ~/.config/systemd/user/x.service",
+    "echo x > ~/.config/systemd/user/pintle-guard.service",
+    "cp x ~/.config/systemd/user/pintle-guard.service.d/x.conf",
+    "rm ~/.config/systemd/user/sockets.target.wants/pintle-guard.socket",
+];
+
+const HELD_FILES: &[(&str, &str)] = &[
+    ("Write", r#"{"file_path":"~/.config/systemd/user/pintle-guard.service","content":"x"}"#),
+    ("Write", r#"{"file_path":"/u/ann/.bashrc","content":"alias claude='claude --safe-mode'"}"#),
+    ("Edit", r#"{"file_path":"/u/ann/.profile","old_string":"a","new_string":"x\nexport CLAUDE_CONFIG_DIR=/tmp/x"}"#),
+    ("Write", r#"{"file_path":"/u/ann/.config/systemd/user/x.service","content":"ExecStart=pintle guard serve"}"#),
+    ("mcp__fs__write_file", r#"{"path":"~/.zshrc","content":"export CODEX_HOME=/tmp/x"}"#),
+];
+
+#[test]
+fn nothing_that_takes_the_guard_away_is_kept_for_later() {
+    check(HELD_FOR_LATER, HELD_FILES, true);
+}
+
+#[test]
+fn no_agent_answers_for_a_person_or_ends_its_guard() {
+    check(HELD_COMMANDS, &[], true);
+}
+
+#[test]
+fn no_agent_is_started_or_changed_behind_its_guard() {
+    check(HELD_STARTS, &[], true);
+}
+
 #[test]
 fn what_would_take_the_guard_away_is_refused_beside_it() {
     check(HELD_TEXTS, HELD_TOOLS, true);

@@ -4,7 +4,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use dialects::process::config::MemberPart;
+use domain::checkpoint::CheckpointKind;
 use domain::json::Value;
+use domain::nearest::nearest;
+use domain::rule::AGENT_EVENTS;
 use rules::record;
 
 use super::folder::{MAX_BYTES, bounded, is_look_alike};
@@ -29,6 +32,10 @@ const ABOUT: [(&str, &str); 4] = [
     ("script source", "source"),
     ("agent not found", "agent_ids"),
 ];
+
+/// Said of a record in which one of these is missing.
+const REQUIRED: &str = "handler_type, event, and scope are required";
+const REQUIRED_MEMBERS: [&str; 3] = ["handler_type", "event", "scope"];
 
 /// In which form a document is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,7 +182,7 @@ impl RecordsFile {
         match index.or(only).filter(|index| *index < self.records.len()) {
             Some(index) => {
                 let Location { file, line, column } = self.place(&self.path(index, message), message);
-                format!("{}:{line}:{column}: {message}", file.display())
+                format!("{}:{line}:{column}: {}", file.display(), completed(message, &self.records[index]))
             }
             None => format!("{}: {message}", self.name.display()),
         }
@@ -188,7 +195,8 @@ impl RecordsFile {
     pub fn diagnostic(&self, index: usize, message: &str) -> Diagnostic {
         let path = self.path(index, message);
         let place = self.place(&path, message);
-        Diagnostic { place, path: dotted(&path), message: message.to_owned(), nearest: None, guard: false }
+        let message = completed(message, &self.records[index]);
+        Diagnostic { place, path: dotted(&path), message, nearest: None, guard: false }
     }
 
     /// The keys that lead to what `message` says of a record.
@@ -215,8 +223,28 @@ fn unnamed<'a>(message: &'a str, index: usize, record: &Value) -> &'a str {
     rest.unwrap_or(message)
 }
 
+/// `message`, and which members `record` lacks, where it only names all that are required; with an event that is none.
+fn completed(message: &str, record: &Value) -> String {
+    if !message.ends_with(REQUIRED) {
+        return message.to_owned();
+    }
+    let text = |name: &str| record.get(name).and_then(Value::as_str).unwrap_or_default();
+    let missing: Vec<&str> = REQUIRED_MEMBERS.into_iter().filter(|name| text(name).is_empty()).collect();
+    let (event, known) = (text("event"), AGENT_EVENTS.map(CheckpointKind::name));
+    let unknown = match nearest(event, known) {
+        _ if event.is_empty() || known.contains(&event) => String::new(),
+        Some(near) => format!("; unknown event {event:?} (did you mean \"{near}\"?)"),
+        None => format!("; unknown event {event:?}"),
+    };
+    format!("{message}; missing: {}{unknown}", missing.join(", "))
+}
+
 /// The path, within `record`, of the member that `message` is about.
 fn member(record: &Value, message: &str) -> Vec<String> {
+    // What is missing stands nowhere.
+    if message.ends_with(REQUIRED) {
+        return Vec::new();
+    }
     let has = |name: &str| record.get(name).map(|_| vec![name.to_owned()]);
     let in_config = |name: &str| record["config"].get(name).map(|_| vec!["config".to_owned(), name.to_owned()]);
     let about = ABOUT
@@ -336,6 +364,10 @@ mod tests {
         );
         assert!(check(Some(0), "hook: unknown field \"name\"").starts_with("a.json:1:3: "));
         assert!(check(Some(0), "handler_type, event, and scope are required").starts_with("a.json:1:2: "));
+        let lacking = parsed("a.toml", "[[hook]]\nname = 'a'\nhandler_type = 'script'\nevent = 'pre_tol_use'\n");
+        let said = lacking.located(None, REQUIRED);
+        let missing = "are required; missing: scope; unknown event \"pre_tol_use\" (did you mean \"pre_tool_use\"?)";
+        assert!(said.starts_with("a.toml:1:") && said.ends_with(missing), "{said}");
         assert_eq!(check(None, "something"), "a.json: something");
         assert_eq!(check(Some(9), "something"), "a.json: something");
         let toml = parsed("a.toml", "[[hook]]\nname = 'a'\nmatcher = '('\n");

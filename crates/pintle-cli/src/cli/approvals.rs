@@ -13,9 +13,9 @@ use store::Store;
 
 use super::command_line::complete;
 use super::identity::tenant_named;
-use super::{Global, session_config, terminal};
+use super::{Global, require_home, session_config, terminal};
 use crate::clean::{clean, prose, spaced};
-use crate::error::{CliError, FAILED};
+use crate::error::CliError;
 use crate::moment::moment;
 use crate::operator;
 use crate::table::{folded, out_columns};
@@ -28,14 +28,11 @@ use host::host_rules::RuleEnvironment;
 /// Most approvals that are listed: more than a person reads.
 const MAX_LISTED: usize = 500;
 
-/// Most approvals that are shown when the beginning of an id means several: as many as a person compares.
+/// Most approvals that are shown when a part of an id means several: as many as a person compares.
 const MAX_CANDIDATES: usize = 5;
 
 /// Most characters of the arguments that a listing on a terminal shows: about a line.
 const MAX_SHOWN: usize = 100;
-
-/// Most characters of a call that are read over: whoever approves a longer one on a terminal is asked once more.
-const MAX_READ_OVER: usize = 400;
 
 /// Longest note, in bytes: a paragraph; the model reads it.
 pub(super) const MAX_NOTE_BYTES: usize = 4096;
@@ -77,7 +74,7 @@ pub struct ListArgs {
 /// Flags of `approvals show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// The approval, or the beginning of its id
+    /// The approval, or the beginning or the end of its id
     #[arg(value_name = "ID")]
     id: String,
     /// Print JSON
@@ -88,7 +85,7 @@ pub struct ShowArgs {
 /// Flags of `approvals approve` and `approvals refuse`.
 #[derive(Debug, Args)]
 pub struct AnswerArgs {
-    /// The approval, or the beginning of its id
+    /// The approval, or the beginning or the end of its id
     #[arg(value_name = "ID")]
     id: String,
     /// What the agent is to know; the model reads it when the call is refused
@@ -183,12 +180,6 @@ fn listed_arguments(approval: &Approval, on_terminal: bool) -> String {
     }
 }
 
-/// Whether there is more to the call than a glance sees: it is long, or something in it is spelled out.
-fn wants_a_second_look(approval: &Approval) -> bool {
-    let arguments = compact(&approval.arguments);
-    arguments.chars().count() > MAX_READ_OVER || spaced(&arguments) != arguments
-}
-
 /// Who answered and what they noted; what came of it says only that it was once approved.
 fn answered(approval: &Approval) -> String {
     let Some(by) = &approval.answered_by else { return String::new() };
@@ -219,11 +210,6 @@ fn answer(global: &Global, args: &AnswerArgs, approve: bool) -> Result<u8, CliEr
     let now = jiff::Timestamp::now();
     let approval = find(&*store, &args.id)?;
     terminal::say(&shown_whole(&approval))?;
-    let by_hand = io::stdin().is_terminal() && io::stdout().is_terminal();
-    if approve && by_hand && wants_a_second_look(&approval) && !operator::confirm("let exactly this call run?")? {
-        terminal::note("not approved; the call still waits");
-        return Ok(FAILED);
-    }
     let said = PersonAnswer { approve, by: person(), note: args.note.clone() };
     let answered = store.answer_shown(&approval, said, now).map_err(failed)?;
     let outcome = match approve {
@@ -237,15 +223,19 @@ fn answer(global: &Global, args: &AnswerArgs, approve: bool) -> Result<u8, CliEr
     let of_server = session_config::is_of_server(&*sessions, &answered.tenant_id, &answered.session_id);
     let goes_on = match (answered.usable_seconds, of_server) {
         // A coding agent under guard waits for the answer, or makes the call again.
-        (Some(_), _) => "it goes on by itself where it still waits; else let it try the same call again".to_owned(),
-        (None, true) => format!("a server that runs goes on by itself; without one: {resume}"),
-        (None, false) => format!("to go on: {resume}"),
+        (Some(_), _) if approve => {
+            "\nif it still waits, it runs now; else have the agent make the same call again".to_owned()
+        }
+        // Nothing goes on, and the outcome says so.
+        (Some(_), _) => String::new(),
+        (None, true) => format!("\na running server goes on by itself; without one: {resume}"),
+        (None, false) => format!("\nto go on: {resume}"),
     };
-    terminal::tell(&format!("{outcome}\n{goes_on}\n"))?;
+    terminal::tell(&format!("{outcome}{goes_on}\n"))?;
     Ok(0)
 }
 
-/// The approval whose id is `id` or begins with it.
+/// The approval whose id is `id`, or begins or ends with it.
 fn find(store: &dyn Store, id: &str) -> Result<Approval, CliError> {
     if id.is_empty() {
         return Err(CliError::usage("ID is empty").hint("`pintle approvals list` shows what waits"));
@@ -254,7 +244,12 @@ fn find(store: &dyn Store, id: &str) -> Result<Approval, CliError> {
         return Ok(exact);
     }
     let all = store.approvals(&ApprovalQuery::newest(TenantScope::All, usize::MAX)).map_err(failed)?;
-    let mut begun: Vec<Approval> = all.into_iter().filter(|approval| approval.id.starts_with(id)).collect();
+    // Ids begin with the time: those of months begin alike, and whoever names one means what waits.
+    let meant = all.into_iter().filter(|approval| approval.id.starts_with(id) || approval.id.ends_with(id));
+    let now = jiff::Timestamp::now();
+    let waits = |approval: &Approval| approval.state_at(now) == ApprovalState::Waiting;
+    let (waiting, over): (Vec<Approval>, Vec<Approval>) = meant.partition(waits);
+    let mut begun = if waiting.is_empty() { over } else { waiting };
     match (begun.pop(), begun.is_empty()) {
         (Some(only), true) => Ok(only),
         (None, _) => {
@@ -263,7 +258,8 @@ fn find(store: &dyn Store, id: &str) -> Result<Approval, CliError> {
         }
         (Some(newest), false) => {
             let several = begun.iter().rev().take(MAX_CANDIDATES - 1);
-            let error = CliError::usage(format!("{} approvals have ids that begin with `{id}`", begun.len() + 1));
+            let error =
+                CliError::usage(format!("{} approvals have ids that begin or end with `{id}`", begun.len() + 1));
             Err(std::iter::once(&newest).chain(several).fold(error, |error, one| error.hint(candidate(one))))
         }
     }
@@ -335,6 +331,7 @@ pub(super) fn person() -> String {
 
 fn opened(global: &Global) -> Result<(Loaded, std::sync::Arc<dyn Store>), CliError> {
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    require_home(global, (&env, &loaded.config))?;
     // What was asked and said is sealed with a key of the host.
     let store = RuleEnvironment::of(&loaded.config, &env)?.open_store(&loaded.config)?;
     Ok((loaded, store))

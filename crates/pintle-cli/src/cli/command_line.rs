@@ -40,7 +40,12 @@ fn with_flags(text: &str, all: &str, state: &str) -> String {
         shown.push_str(part);
         if let Some(command) = part.strip_prefix("pintle ").filter(|_| is_quoted) {
             let first = command.split(' ').next().unwrap_or_default();
-            let flags = if WITHOUT_CONFIGURATION.contains(&first) { state } else { all };
+            let flags = match first {
+                // It has a configuration and a state of its own.
+                "demo" => "",
+                first if WITHOUT_CONFIGURATION.contains(&first) => state,
+                _ => all,
+            };
             let is_there = |flag: &str| command.split(' ').any(|word| word == flag);
             if !is_there("-c") && !is_there("--config") && !is_there("--home") {
                 shown.push_str(flags);
@@ -98,6 +103,7 @@ mod tests {
         for (text, expected) in [
             ("see `pintle doctor`, not `x`", "see `pintle doctor -c p --home h`, not `x`"),
             ("`pintle trust` shows it", "`pintle trust --home h` shows it"),
+            ("`pintle demo` needs none of these", "`pintle demo` needs none of these"),
             ("go on with `pintle why x -c q`", "go on with `pintle why x -c q`"),
             ("`pintle", "`pintle"),
             ("pintle why", "pintle why"),

@@ -23,7 +23,7 @@ pub enum HooksCommand {
     List(ListArgs),
     /// Everything about one hook
     Show(ShowArgs),
-    /// Add rules: the records of a file, or the starter guards
+    /// Add rules, in force within two seconds: the records of a file, or the starter guards
     Add(add::AddArgs),
     /// Change a rule
     Set(set::SetArgs),

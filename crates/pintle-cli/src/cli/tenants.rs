@@ -5,6 +5,7 @@ use domain::json::json;
 use domain::rule::Edition;
 use gateway::TenantChange;
 
+use super::audit::no_tenant;
 use super::identity::{Identities, open, print_json, refused};
 use super::{Global, terminal};
 use crate::clean::clean;
@@ -77,18 +78,29 @@ pub(super) fn run(global: &Global, command: TenantsCommand) -> Result<u8, CliErr
             terminal::say(&format!("{}\n", tenant.id))?;
         }
         TenantsCommand::Disable(args) => {
+            known(&at, &args.which.tenant)?;
             let change = TenantChange { enabled: false, reason: args.reason.clone() };
             at.admin.set_tenant(&at.by, &args.which.tenant, &change, at.now).map_err(refused)?;
             let what = "disabled; its connections and turns end, and its gates refuse everything";
             terminal::note(&format!("{}: {what}", clean(&args.which.tenant)));
         }
         TenantsCommand::Enable(args) => {
+            known(&at, &args.tenant)?;
             let change = TenantChange { enabled: true, reason: String::new() };
             at.admin.set_tenant(&at.by, &args.tenant, &change, at.now).map_err(refused)?;
             terminal::note(&format!("{}: enabled", clean(&args.tenant)));
         }
     }
     Ok(0)
+}
+
+/// Refuses a tenant that is not there.
+fn known(at: &Identities, named: &str) -> Result<(), CliError> {
+    let tenants = at.admin.tenants().map_err(refused)?;
+    match tenants.iter().any(|(tenant, _)| tenant.slug == named || tenant.id.as_str() == named) {
+        true => Ok(()),
+        false => Err(no_tenant(named, tenants.iter().map(|(tenant, _)| tenant.slug.as_str()))),
+    }
 }
 
 fn list(at: &Identities, args: &ListArgs) -> Result<u8, CliError> {

@@ -1,4 +1,4 @@
-//! A model on loopback that wants one harmless call, to prove that a host's calls come past the guard.
+//! A model on loopback that wants one harmless call, to prove that a host's calls reach the guard.
 //!
 //! The host is run with its user's own configuration, and only its model is ours. The call is `: pintle-canary-NONCE`,
 //! which does nothing; the daemon refuses it, and the proof is that the model's next request carries that refusal. Where

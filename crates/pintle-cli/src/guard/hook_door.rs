@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::folders::Folders;
 use super::host_files::moved_folders;
+use super::host_program;
 use super::listening::Listening;
 use super::working::Desk;
 use crate::error::CliError;
@@ -36,7 +37,8 @@ impl HookDoor {
             .mark_self_edit(self_edit)
             .map_err(|error| CliError::failed(format!("{} cannot be written to: {error}", places.folder.display())))?;
         let home = env.text("HOME").unwrap_or("/").to_owned();
-        let desk = Desk::new(folders, places, (home, moved_folders(&env))).with_self_edit(self_edit);
+        let desk = Desk::new(folders, places, (home, moved_folders(&env)));
+        let desk = desk.with_self_edit(self_edit).with_programs(host_program::all_on_path(&env));
         Ok(Self { listening, desk: Arc::new(desk), env })
     }
 

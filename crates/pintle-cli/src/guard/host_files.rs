@@ -106,6 +106,21 @@ pub(crate) fn text_of(file: &Path) -> io::Result<Option<String>> {
     Ok(Some(text))
 }
 
+/// Puts `bytes` in the place of what stands in `file`, for nobody else to read. Whoever reads it meanwhile, or replaces it too,
+/// finds all of the one or of the other.
+///
+/// # Errors
+/// It cannot be written.
+pub(super) fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    let beside = file.with_extension(format!("{}.new", Uuid::new_v4()));
+    let mut made = File::options().write(true).create_new(true).mode(0o600).open(&beside)?;
+    let placed = made.write_all(bytes).and_then(|()| fs::rename(&beside, file));
+    if placed.is_err() {
+        fs::remove_file(&beside)?;
+    }
+    placed
+}
+
 /// Where it is kept what `file` of the host called `host` was before it was changed.
 fn kept_file(places: &GuardPlaces, host: &str, file: &Path) -> PathBuf {
     let name = Uuid::new_v5(&Uuid::NAMESPACE_URL, file.as_os_str().as_encoded_bytes());
@@ -116,6 +131,26 @@ fn kept_file(places: &GuardPlaces, host: &str, file: &Path) -> PathBuf {
 pub(crate) fn installed_at(places: &GuardPlaces, host: &GuardHost) -> Option<SystemTime> {
     let kept = named(&places.folder.join("kept"), &format!("{}-*.json", host.id));
     kept.iter().filter_map(|file| fs::metadata(file).ok()?.modified().ok()).max()
+}
+
+/// What settings name that start our client.
+const CLIENT: &str = "pintle-hook";
+
+/// The files into which an installation put entries of `host`, and which have none any more, though nobody uninstalled them.
+/// A folder that is gone took its own along.
+pub(crate) fn taken_from(places: &GuardPlaces, host: &GuardHost) -> Vec<PathBuf> {
+    let taken = |state: PathBuf| {
+        let kept: Value = serde_json::from_slice(&fs::read(state).ok()?).ok()?;
+        let file = PathBuf::from(kept["file"].as_str()?);
+        let had = kept["after"].as_str()?.contains(CLIENT);
+        let has = match text_of(&file) {
+            Ok(text) => text.is_some_and(|text| text.contains(CLIENT)),
+            Err(_) => true,
+        };
+        let is_taken = had && !has && file.parent()?.is_dir();
+        is_taken.then_some(file)
+    };
+    named(&places.folder.join("kept"), &format!("{}-*.json", host.id)).into_iter().filter_map(taken).collect()
 }
 
 /// What the last installation left in `file`, and what was there before.
@@ -152,6 +187,25 @@ pub(crate) fn write_kept(places: &GuardPlaces, host: &str, (file, kept): (&Path,
 mod tests {
     use super::*;
     use nix::sys::stat::Mode;
+
+    #[test]
+    fn a_file_that_several_replace_at_once_is_always_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("x.json");
+        let texts: Vec<Vec<u8>> = (1..=8_u8).map(|number| vec![number; usize::from(number) * 5000]).collect();
+        let (all, at) = (&texts, file.as_path());
+        std::thread::scope(|scope| {
+            for text in all {
+                scope.spawn(move || {
+                    for _ in 0..50 {
+                        replace(at, text).unwrap();
+                        assert!(all.contains(&fs::read(at).unwrap()));
+                    }
+                });
+            }
+        });
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left beside it");
+    }
 
     #[test]
     fn a_star_is_any_text_in_a_name() {

@@ -54,6 +54,16 @@ pub(crate) fn on_path(host: &GuardHost, env: &Env) -> Option<PathBuf> {
     std::env::split_paths(path).map(|folder| folder.join(host.id)).find(|file| file.is_file())
 }
 
+/// The programs of all hosts and our own on the path of `env`, absolute: whoever replaces one of them has no guard any more.
+pub(crate) fn all_on_path(env: &Env) -> Vec<String> {
+    let folders: Vec<PathBuf> =
+        env.vars.get("PATH").map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
+    let names = guard::HOSTS.iter().map(|host| host.id).chain(["pintle", "pintle-hook"]);
+    let files = names.flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    let found = files.filter(|file| file.is_absolute() && file.is_file());
+    found.filter_map(|file| Some(file.to_str()?.to_owned())).collect()
+}
+
 /// What the names of programs begin with that interpret a script which is the host.
 const INTERPRETERS: [&str; 7] = ["node", "bun", "deno", "python", "sh", "bash", "dash"];
 
@@ -89,6 +99,20 @@ fn packaged(host: &GuardHost, file: &Path) -> Option<String> {
 mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
+
+    #[test]
+    fn programs_on_the_path_are_those_of_agents_and_our_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        for file in ["a/claude", "a/ls", "b/claude", "b/pintle", "c/codex"] {
+            fs::create_dir_all(at(file).parent().unwrap()).unwrap();
+            fs::write(at(file), "").unwrap();
+        }
+        let path = std::env::join_paths([at("a"), at("b"), "c".into()]).unwrap();
+        let env = Env { vars: [("PATH".into(), path)].into(), cwd: dir.path().to_owned() };
+        let expected = ["a/claude", "b/claude", "b/pintle"].map(|name| at(name).to_str().unwrap().to_owned());
+        assert_eq!(all_on_path(&env), expected);
+    }
 
     #[test]
     fn a_host_says_its_version_in_its_environment() {

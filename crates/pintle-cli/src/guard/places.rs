@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write as _};
+use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -23,6 +24,9 @@ pub(super) const SESSIONS_FILE: &str = "sessions.json";
 
 /// The name of the file that is there while agents may change their own settings.
 const SELF_EDIT: &str = "self-edit";
+
+/// The name of the file that says where the model door of the daemon is.
+const MODEL_DOOR: &str = "model-door";
 
 /// The name of the socket, wherever it stands.
 const SOCKET: &str = "guard.sock";
@@ -238,6 +242,23 @@ impl GuardPlaces {
         }
     }
 
+    /// Says that this process has a model door at `address`, for commands that run beside it.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn mark_model_door(&self, address: SocketAddr) -> io::Result<()> {
+        fs::write(self.folder.join(MODEL_DOOR), format!("{} {address}\n", std::process::id()))
+    }
+
+    /// Where the model door of the daemon that runs is, if it has one.
+    pub(crate) fn model_door(&self) -> Option<SocketAddr> {
+        let said = fs::read_to_string(self.folder.join(MODEL_DOOR)).ok()?;
+        let (pid, address) = said.trim().split_once(' ')?;
+        let daemon = self.daemon().filter(|_| self.is_guarded())?;
+        // An earlier one may have left it.
+        address.parse().ok().filter(|_| pid.parse().ok() == Some(daemon.pid))
+    }
+
     /// The flags with which a hook starts the daemon; none where that is not written yet.
     pub(crate) fn start_flags(&self) -> StartFlags {
         let kept = fs::read(self.folder.join(START_FILE)).ok();
@@ -355,6 +376,20 @@ mod tests {
         let daemon = places.daemon().map(|it| (it.pid, it.of));
         assert_eq!(daemon, Some((std::process::id(), DaemonOf::Serve)));
         assert!(places.is_guarded());
+    }
+
+    #[test]
+    fn a_model_door_is_that_of_the_daemon_that_runs() {
+        let dir = tempfile::tempdir().unwrap();
+        let places = GuardPlaces { socket: dir.path().join("s"), folder: dir.path().to_owned() };
+        let address = SocketAddr::from(([127, 0, 0, 1], 8787));
+        places.mark_model_door(address).unwrap();
+        assert_eq!(places.model_door(), None, "nobody guards");
+        let alone = places.alone().unwrap().unwrap();
+        sign(&alone, DaemonOf::GuardServe).unwrap();
+        assert_eq!(places.model_door(), Some(address));
+        fs::write(places.folder.join(MODEL_DOOR), "1 127.0.0.1:8787\n").unwrap();
+        assert_eq!(places.model_door(), None, "an earlier daemon left it");
     }
 
     #[test]

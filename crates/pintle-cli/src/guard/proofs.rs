@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::places::GuardPlaces;
 use super::versions::HostVersion;
 
-/// A proof that an agent's calls come past the guard.
+/// A proof that an agent's calls reach the guard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct GuardProof {
     /// The version that it was proven with.

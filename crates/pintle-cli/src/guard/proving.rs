@@ -1,4 +1,4 @@
-//! Proves that an agent's calls come past the guard: runs it against a model of ours that wants one harmless call.
+//! Proves that an agent's calls reach the guard: runs it against a model of ours that wants one harmless call.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -205,7 +205,7 @@ async fn apart(program: &Path, run: TrialRun, (folder, env): (&Path, &Env)) -> R
 fn words(result: &CanaryResult, is_proven: bool, said: &str) -> (&'static str, String) {
     let shown: String = said.chars().take(SHOWN_CHARS).collect();
     match (is_proven, &result.result) {
-        (true, _) => ("proven", "its call came past the guard and was refused".into()),
+        (true, _) => ("proven", "its call reached the guard and was refused".into()),
         (false, Some(result)) => {
             let result: String = result.chars().take(SHOWN_CHARS).collect();
             ("open", format!("its call was not refused by the guard; the agent says of it: {result}"))

@@ -14,6 +14,7 @@ use process::ProcessStat;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::host_files::replace;
 use super::host_program;
 use super::places::GuardPlaces;
 use super::session_files::{HostTranscript, HostTranscripts};
@@ -78,9 +79,9 @@ pub(crate) struct PastGuard {
     pub(crate) at: Timestamp,
 }
 
-/// The sessions that the daemon knows.
+/// The sessions that the daemon knows, and what is held by the one that writes them down.
 #[derive(Debug, Default)]
-pub(crate) struct Sessions(Mutex<BTreeMap<String, KnownSession>>);
+pub(crate) struct Sessions(Mutex<BTreeMap<String, KnownSession>>, Mutex<()>);
 
 #[derive(Debug)]
 struct KnownSession {
@@ -124,7 +125,7 @@ impl Sessions {
     /// less one that hooks told of.
     pub(crate) fn going_on(kept: Vec<HostSession>) -> Self {
         let known = |told: HostSession| (told.session.clone(), KnownSession::of(told));
-        Self(Mutex::new(kept.into_iter().map(known).collect()))
+        Self(Mutex::new(kept.into_iter().map(known).collect()), Mutex::default())
     }
 
     /// Takes notice of `event`, which came from the host that is `process`.
@@ -226,13 +227,12 @@ impl Sessions {
     /// # Errors
     /// The file cannot be written.
     pub(crate) fn keep(&self, places: &GuardPlaces) -> io::Result<()> {
+        let _alone = self.1.lock().unwrap_or_else(PoisonError::into_inner);
         let text = serde_json::to_vec(&self.all()).map_err(io::Error::other)?;
         if fs::read(places.sessions_file()).is_ok_and(|kept| kept == text) {
             return Ok(());
         }
-        let beside = places.folder.join("sessions.new");
-        fs::write(&beside, text)?;
-        fs::rename(beside, places.sessions_file())
+        replace(&places.sessions_file(), &text)
     }
 }
 

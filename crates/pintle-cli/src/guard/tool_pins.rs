@@ -31,6 +31,15 @@ impl PinFile {
         self.folder.join(format!("{}.json", self.server))
     }
 
+    /// The servers that have a file in the same folder, by their names.
+    pub(crate) fn known(&self) -> Vec<String> {
+        let files = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let names = files.filter_map(|file| Some(file.file_name().to_str()?.strip_suffix(".json")?.to_owned()));
+        let mut names: Vec<String> = names.collect();
+        names.sort_unstable();
+        names
+    }
+
     /// What stands in it; nothing if it is not there.
     ///
     /// # Errors

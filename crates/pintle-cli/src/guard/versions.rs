@@ -10,6 +10,9 @@ use tokio::process::Command;
 /// How long an agent has to say its version: some are slow starters, on a busy machine ten seconds.
 const SAY_TIME: Duration = Duration::from_secs(30);
 
+/// The most characters that are shown of an answer without a version.
+const MAX_SAID: usize = 120;
+
 /// What is known of a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HostVersion {
@@ -29,16 +32,29 @@ pub(crate) async fn look(program: &Path, known: KnownVersions) -> HostVersion {
         // Some say it on standard error.
         Ok(Ok(output)) => judge(&String::from_utf8_lossy(&[output.stdout, output.stderr].concat()), known),
         Ok(Err(error)) => HostVersion::Unsaid(format!("`{}` cannot be started: {error}", program.display())),
-        Err(_) => HostVersion::Unsaid(format!("`{} --version` does not end", program.display())),
+        Err(_) => HostVersion::Unsaid(format!(
+            "`{} --version` gave no answer within {} s",
+            program.display(),
+            SAY_TIME.as_secs()
+        )),
     }
 }
 
 /// A version that was said, held against `known`.
 pub(crate) fn judge(said: &str, known: KnownVersions) -> HostVersion {
-    let Some(found) = word(said) else { return HostVersion::Unsaid(format!("it says it is `{}`", said.trim())) };
+    let Some(found) = word(said) else {
+        return HostVersion::Unsaid(format!("it says no version, but `{}`", telling(said)));
+    };
     let (min, newest) = (word(known.min), word(known.newest));
     let is_known = min.is_some_and(|min| min.1 <= found.1) && newest.is_some_and(|newest| found.1 <= newest.1);
     if is_known { HostVersion::Known(found.0) } else { HostVersion::Unproven(found.0) }
+}
+
+/// What of `said` tells a person most: the error of a program that failed, else the first line. No trace of its calls.
+fn telling(said: &str) -> String {
+    let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let line = lines().find(|line| line.contains("Error")).or_else(|| lines().next()).unwrap_or_default();
+    line.chars().take(MAX_SAID).collect()
 }
 
 /// The version in `text`, and its numbers.
@@ -62,6 +78,8 @@ mod tests {
         check("GitHub Copilot CLI 2.1.100.\nRun it.\n", &HostVersion::Known("2.1.100".into()));
         check("2.1.98", &HostVersion::Unproven("2.1.98".into()));
         check("2.2.0", &HostVersion::Unproven("2.2.0".into()));
-        check("nightly", &HostVersion::Unsaid("it says it is `nightly`".into()));
+        check("nightly", &HostVersion::Unsaid("it says no version, but `nightly`".into()));
+        let trace = "file:///usr/lib/kimi.js:3\nimport x\n\nSyntaxError: no export\n    at async run (node:x)\n";
+        check(trace, &HostVersion::Unsaid("it says no version, but `SyntaxError: no export`".into()));
     }
 }

@@ -63,6 +63,8 @@ pub(crate) struct Desk {
     home: String,
     /// The folders of agents that are elsewhere than the table says.
     moved: Vec<String>,
+    /// The programs of agents and our own, which no agent replaces.
+    programs: Vec<String>,
     /// The sessions whose host is to be looked at.
     pub(super) begun: Begun,
     /// Whether a person lets agents change their own settings.
@@ -91,14 +93,32 @@ impl Desk {
     pub(crate) fn new(folders: Arc<Folders>, places: GuardPlaces, (home, moved): (String, Vec<String>)) -> Self {
         let earlier = kept(&places.folder).inspect_err(|unknown| tracing::error!("{unknown}"));
         let (knows_not_all, sessions) = (earlier.is_err(), Sessions::going_on(earlier.unwrap_or_default()));
-        let (open, begun) = (OpenMatters::default(), Begun::default());
-        Self { folders, sessions, open, places, home, moved, begun, self_edit: false, beside: None, knows_not_all }
+        let (open, begun, programs) = (OpenMatters::default(), Begun::default(), Vec::new());
+        Self {
+            folders,
+            sessions,
+            open,
+            places,
+            home,
+            moved,
+            programs,
+            begun,
+            self_edit: false,
+            beside: None,
+            knows_not_all,
+        }
     }
 
     /// The same, which lets agents change their own settings: a person asked for it, for as long as this daemon runs.
     #[must_use]
     pub(crate) fn with_self_edit(self, self_edit: bool) -> Self {
         Self { self_edit, ..self }
+    }
+
+    /// The same, which keeps agents from replacing `programs`.
+    #[must_use]
+    pub(crate) fn with_programs(self, programs: Vec<String>) -> Self {
+        Self { programs, ..self }
     }
 
     /// The same, for a command: nothing is kept once a daemon has written another `signature` into the lock.
@@ -310,11 +330,11 @@ impl WorkedEvent<'_> {
             None => self.protects(self.event, &in_force, &hooks).await,
         };
         if let Some(reason) = reason {
-            hooks.refused(CheckpointKind::PreToolUse, &reason);
+            self.refused(&hooks, CheckpointKind::PreToolUse, &reason);
             return (GuardRuling::Deny { reason }, Some(hooks));
         }
         if let Some(reason) = self.not_armed(&in_force).await {
-            hooks.refused(worked_at(&self.event.what), &reason);
+            self.refused(&hooks, worked_at(&self.event.what), &reason);
             return (GuardRuling::Deny { reason }, Some(hooks));
         }
         if self.place.is_new {
@@ -403,6 +423,14 @@ impl WorkedEvent<'_> {
         }
     }
 
+    /// Keeps that the guard itself refused this event at `kind`, with the call that it is about.
+    fn refused(&self, hooks: &Dispatcher, kind: CheckpointKind, reason: &str) {
+        match self.event.tool() {
+            Some(tool) => hooks.refused_call(kind, &self.call(tool), reason),
+            None => hooks.refused(kind, reason),
+        }
+    }
+
     fn call(&self, tool: &HostCall) -> ToolCall {
         ToolCall {
             id: CallId::new(self.place.call.as_deref().unwrap_or_default()),
@@ -414,7 +442,7 @@ impl WorkedEvent<'_> {
 
     async fn clear(&self, in_force: &InForce, hooks: &Dispatcher, tool: &HostCall) -> GuardRuling {
         if self.desk.open.has_lost_prompt(self.event.session_id().as_str()) {
-            hooks.refused(CheckpointKind::PreToolUse, LOST_PROMPT);
+            hooks.refused_call(CheckpointKind::PreToolUse, &self.call(tool), LOST_PROMPT);
             return GuardRuling::Deny { reason: LOST_PROMPT.into() };
         }
         let call = self.call(tool);

@@ -40,7 +40,7 @@ fn hook(name: &str, command: &str, more: &str) -> String {
 
 #[test]
 fn a_start_that_takes_long_says_what_it_waits_for() {
-    let hooks = hook("slow", "['sh', '-c', ': <gate; exec sh open.sh']", "start_timeout_ms = 60000")
+    let hooks = hook("slow", "['sh', '-c', 'read -r go <gate; exec sh open.sh']", "start_timeout_ms = 60000")
         + &hook("quick", "['sh', 'open.sh']", "");
     let env = writer(&hooks);
     assert!(std::process::Command::new("mkfifo").arg(env.path("config/pintle/gate")).status().unwrap().success());

@@ -238,3 +238,19 @@ fn where_agents_of_others_are_asked_about_a_tool_may_be_theirs() {
         assert_eq!(seen.out.contains("matches no tool"), !is_theirs, "{section}: {seen}");
     }
 }
+
+#[test]
+fn what_never_counts_for_an_agent_under_guard_is_a_mistake() {
+    let env = TestEnv::new();
+    env.user_config("[agents.main]\n[guard.hosts.claude]\nagent = 'maim'\n[doors.tool.Files]\nhide = ['x']\n");
+    let seen = env.pintle(&["hooks", "lint"]);
+    for said in [
+        "pintle.toml:3:9: guard.hosts.claude.agent: `maim` is no agent here, so each prompt and call of `claude` is \
+         refused; did you mean \"main\"?",
+        "doors.tool.Files: `Files` is not a name for a server, expected 1 to 32 letters a to z, digits, `_` and `-`, so \
+         nothing of it counts",
+    ] {
+        assert!(seen.out.contains(said), "{said}: {seen}");
+    }
+    assert_eq!((seen.code, seen.out.lines().count()), (Some(2), 2), "{seen}");
+}

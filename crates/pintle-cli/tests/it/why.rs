@@ -256,6 +256,19 @@ fn of_very_many_candidates_the_first_and_the_last_are_named_and_the_rest_is_not_
 }
 
 #[test]
+fn of_many_blocked_calls_the_newest_are_shown() {
+    let env = refused("no");
+    let call = |n: u8| format!(r#"{{"id": "c{n}", "name": "list_dir", "arguments": {{"path": "x{n:02}"}}}}"#);
+    let calls: Vec<String> = (1..=12).map(call).collect();
+    let replies = format!(r#"{{"replies": [{{"tool_calls": [{}]}}, {DONE}]}}"#, calls.join(", "));
+    env.write("config/pintle/replies.json", &replies);
+    assert_eq!(env.pintle(&["run", "--quiet", "hello"]).out, "Done.\n");
+    let seen = env.pintle(&["why"]);
+    assert!(seen.out.contains("… 2 earlier: -v") && seen.out.contains("x12"), "{seen}");
+    assert!(seen.out.contains("x03") && !seen.out.contains("x02"), "{seen}");
+}
+
+#[test]
 fn sessions_calls_times_and_hooks_choose_what_is_explained() {
     let env = refused("no");
     let calls = |id: &str| {
@@ -328,6 +341,16 @@ fn a_home_that_cannot_be_written_leads_to_another() {
     error: the store is unavailable: `[root]/here/../file/home` cannot be made: Not a directory (os error 20); choose another place in `store.url`
       hint: name a folder that you can write with --home DIR
     ");
+}
+
+#[test]
+fn looking_into_a_home_that_is_not_there_makes_none() {
+    let env = TestEnv::new();
+    for words in [&["why"][..], &["approvals", "list"], &["audit", "tail"], &["audit", "export"]] {
+        let seen = env.pintle(&[&["--home", "typo"][..], words].concat());
+        assert!(seen.code == Some(2) && seen.err.contains("the home [root]/here/typo is not there"), "{seen}");
+    }
+    assert!(!env.path("here/typo").exists());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixListener;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -222,6 +222,16 @@ fn a_command_line_that_no_installation_wrote_is_refused_in_words() {
     let output = command.arg("--more").stdin(Stdio::null()).output().unwrap();
     assert_eq!((output.status.code(), output.stdout), (Some(2), Vec::new()));
     assert!(String::from_utf8(output.stderr).unwrap().contains("`--more` needs a value"));
+}
+
+#[test]
+fn whoever_types_it_reads_what_it_is() {
+    for (word, said) in [("--help", "pintle guard install"), ("--version", env!("CARGO_PKG_VERSION"))] {
+        let program = env!("CARGO_BIN_EXE_pintle-hook");
+        let output = Command::new(program).arg(word).stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        assert!(String::from_utf8(output.stdout).unwrap().contains(said), "{word}");
+    }
 }
 
 #[test]

@@ -59,13 +59,13 @@ pub(crate) fn ask(
     }
 }
 
-/// Answers a question, and seals what was said.
+/// Answers a question, and seals what was said. A refusal stands in the chain from then on; a yes does as it is used.
 pub(crate) fn answer(
     db: &dyn Db,
     proofs: &Proofs,
     asked: Asked<'_>,
     (said, now): (&PersonAnswer, jiff::Timestamp),
-) -> Result<Approval, Failure> {
+) -> Result<(Approval, Vec<ChainGrowth>), Failure> {
     db.exclude(Exclusive::Approvals)?;
     let mut approval = match asked {
         Asked::Named(of, id) => named((db, proofs), of, id)?,
@@ -94,7 +94,15 @@ pub(crate) fn answer(
             body.into(),
         ],
     )?;
-    Ok(approval)
+    let grown = match approval.state {
+        ApprovalState::Refused => used::record(db, &approval, (approval.refused_by_person(now), now))?,
+        ApprovalState::Waiting
+        | ApprovalState::Approved
+        | ApprovalState::Used
+        | ApprovalState::Void
+        | ApprovalState::Expired => Vec::new(),
+    };
+    Ok((approval, grown))
 }
 
 /// Uses the question `id` of `tenant` up, if it stands approved and the chain does not say that it was used; from then on it does.
@@ -110,7 +118,7 @@ pub(crate) fn use_up(
     match approval.state_at(now) {
         ApprovalState::Approved => {
             set_state(db, id, ApprovalState::Used)?;
-            used::record(db, &approval, now)
+            used::record(db, &approval, (approval.used_by_call(now), now))
         }
         state @ (ApprovalState::Waiting
         | ApprovalState::Refused

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
-use domain::approval::APPROVAL_USED;
+use domain::approval::{APPROVAL_REFUSED, APPROVAL_USED};
 use domain::audit::{AuditEntry, AuditKind};
 use domain::execution::DETAIL_READ;
 use domain::id::{HookId, TenantId};
@@ -18,7 +18,7 @@ use store::Store;
 use super::range::{Pages, head};
 use super::{ChainOf, chains, failed, is_read, put};
 use crate::clean::clean;
-use crate::cli::Global;
+use crate::cli::{Global, require_home};
 use crate::error::CliError;
 use crate::table::{fold, out_columns};
 use crate::text::clip;
@@ -57,7 +57,8 @@ pub struct TailArgs {
 }
 
 pub(super) fn run(global: &Global, args: &TailArgs) -> Result<u8, CliError> {
-    let (_, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
+    require_home(global, (&env, &loaded.config))?;
     let store = open_store(&loaded.config)?;
     let mut tail = Tail { store: &*store, args, next: BTreeMap::new() };
     let mut out = anstream::stdout();
@@ -183,13 +184,22 @@ fn line(entry: &AuditEntry, tenant: Option<&str>, names: &BTreeMap<HookId, Strin
             let place = format!("{} approval {}", text("tool"), text("approval_id"));
             (place, APPROVAL_USED, format!("given by {}", text("actor")), "")
         }
+        AuditKind::Change if text("action") == APPROVAL_REFUSED => {
+            let place = format!("{} approval {}", text("tool"), text("approval_id"));
+            (place, APPROVAL_REFUSED, format!("by {}", text("actor")), "")
+        }
         AuditKind::Change if IDENTITY_ACTIONS.contains(&text("action")) => {
             let place = [text("subject"), text("role"), text("prefix")].join(" ");
             let by = format!("by {}", text("actor"));
-            let (by, why) = match (data["enabled"] == false, text("reason")) {
-                (false, reason) => (by, reason),
-                (true, "") => (by, "disabled"),
-                (true, reason) => (format!("{by}  disabled"), reason),
+            let state = match data["enabled"].as_bool() {
+                Some(false) => "disabled",
+                Some(true) if text("action") == "member_changed" => "enabled",
+                Some(true) | None => "",
+            };
+            let (by, why) = match (state, text("reason")) {
+                ("", reason) => (by, reason),
+                (state, "") => (by, state),
+                (state, reason) => (format!("{by}  {state}"), reason),
             };
             (place, text("action"), by, why)
         }
@@ -259,6 +269,8 @@ mod tests {
             "call": {"arguments": {"command": "git push --force"}}});
         insta::assert_snapshot!(check(AuditKind::Decision, refused), @"2027-01-15 08:00:00 UTC  decision  pre_tool_use exec git push --force  deny    no  #1");
         insta::assert_snapshot!(check(AuditKind::Decision, decision), @"2027-01-15 08:00:00 UTC  decision  before_tool exec  continue  #1");
+        let no = json!({"action": "approval_refused", "tool": "exec", "approval_id": "01a2", "actor": "anna"});
+        insta::assert_snapshot!(check(AuditKind::Change, no), @"2027-01-15 08:00:00 UTC  change    exec approval 01a2  approval_refused  by anna  #1");
         let member = json!({"action": "member_changed", "subject": "ben", "role": "viewer", "actor": "anna"});
         let shut =
             json!({"action": "member_changed", "subject": "ben", "role": "viewer", "enabled": false, "actor": "anna"});
@@ -268,6 +280,9 @@ mod tests {
         assert!(check(AuditKind::Change, shut).contains("member_changed  by anna  disabled  left"));
         let taken = json!({"action": "key_revoked", "subject": "ben", "prefix": "pintle_a", "actor": "anna", "reason": "stolen"});
         assert!(check(AuditKind::Change, taken).contains("key_revoked  by anna  stolen"));
+        let open =
+            json!({"action": "member_changed", "subject": "ben", "role": "viewer", "enabled": true, "actor": "anna"});
+        assert!(check(AuditKind::Change, open).contains("member_changed  by anna  enabled"));
         let set = json!({"action": "updated", "hook_id": NO_HOOK, "actor": "anna", "diff": [{"path": "/reason", "value": "a quiet month"}]});
         assert!(check(AuditKind::Change, set).contains("budget  updated  by anna  a quiet month"));
         insta::assert_snapshot!(check(AuditKind::Change, member), @"2027-01-15 08:00:00 UTC  change    ben viewer  member_changed  by anna  #1");

@@ -85,7 +85,10 @@ pub(super) fn settle(consent: Consent, places: &GuardPlaces, changes: &[Change])
         if change.before == change.after {
             terminal::say(&format!("{}  nothing to change in {file}\n", change.host))?;
             if consent != Consent::DryRun {
-                forget(places, change).map_err(|error| CliError::failed(error.to_string()))?;
+                // Somebody else took ours away before: it is uninstalled all the same.
+                let is_over = change.kept.is_none();
+                let kept = if is_over { write_kept(places, change.host, (&change.file, None)) } else { Ok(()) };
+                kept.and_then(|()| forget(places, change)).map_err(|error| CliError::failed(error.to_string()))?;
             }
             continue;
         }

@@ -26,40 +26,40 @@ use crate::guard::places::GuardPlaces;
 use crate::guard::versions::{self, HostVersion};
 use crate::operator;
 
-/// Flags of `guard install` and `guard uninstall`.
+/// Flags of `guard install`.
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct InstallArgs {
     /// The agents, with commas between them, or `all` that are there
-    #[arg(long, value_name = "HOST", value_delimiter = ',', required_unless_present = "mcp")]
-    host: Vec<String>,
+    #[arg(long, value_name = "HOST", value_delimiter = ',')]
+    pub(super) host: Vec<String>,
     /// A client's file of MCP servers (`mcpServers`): each is started through `pintle mcp proxy`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["host", "project", "local", "system", "force", "adopt"])]
-    mcp: Option<PathBuf>,
+    pub(super) mcp: Option<PathBuf>,
     /// In the settings of everybody who works in this project, not in your own
     #[arg(long, conflicts_with_all = ["local", "system"])]
-    project: bool,
+    pub(super) project: bool,
     /// In your own settings of this project
     #[arg(long, conflicts_with = "system")]
-    local: bool,
+    pub(super) local: bool,
     /// In the settings of the machine, which only root writes and no project takes away
     #[arg(long)]
-    system: bool,
+    pub(super) system: bool,
     /// Show what would change, and change nothing
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
     /// Change it without asking
     #[arg(long)]
-    yes: bool,
+    pub(super) yes: bool,
     /// Take over the command hooks that stand there already: they run here, in their order, for every agent
     #[arg(long, conflicts_with = "system")]
-    adopt: bool,
+    pub(super) adopt: bool,
     /// Only at these events of the agent, by its own names, with commas between them [default: all that mean something]
     #[arg(long, value_name = "EVENT", value_delimiter = ',')]
-    events: Option<Vec<String>>,
+    pub(super) events: Option<Vec<String>>,
     /// Although the agent is not there, or is of a version that nobody has tried
     #[arg(long)]
-    force: bool,
+    pub(super) force: bool,
 }
 
 impl InstallArgs {
@@ -98,7 +98,11 @@ impl InstallArgs {
     }
 
     fn wanted(&self) -> Result<Vec<&'static GuardHost>, CliError> {
-        named(&self.host)
+        match self.host.as_slice() {
+            [] => Err(CliError::usage("nothing is named: `--host` names agents, `--mcp` a file of MCP servers")
+                .hint("`--host all` means every agent that is there")),
+            hosts => named(hosts),
+        }
     }
 }
 
@@ -164,7 +168,7 @@ pub(super) fn install(global: &Global, args: &InstallArgs) -> Result<u8, CliErro
     }
     if scope == InstallScope::User && is_changed && changes.iter().any(|(host, _)| has_machine(host)) {
         terminal::note(&format!(
-            "whoever works as you can take these hooks out again; for every account, and for root alone to take out: {}",
+            "anyone working as your account can remove these hooks. To guard every account, removable only by root: {}",
             as_root(args)
         ));
     }
@@ -228,8 +232,10 @@ fn wishes(global: &Global, env: &Env) -> Result<BTreeMap<String, GuardedHost>, C
             Some(why) => Err(CliError::usage(why)),
             None => Ok(loaded.config.guard_hosts),
         },
-        // The daemon refuses every call then, and says why.
-        Err(_) => Ok(BTreeMap::new()),
+        // The daemon refuses every call then: who installs hears it first.
+        Err(error) => {
+            Err(CliError::from(error).hint("as long as it does not load, each prompt and call would be refused"))
+        }
     }
 }
 
@@ -253,6 +259,9 @@ fn known(args: &InstallArgs, env: &Env) -> Result<Vec<&'static GuardHost>, CliEr
     let wanted = args.wanted()?;
     if args.force {
         return Ok(wanted);
+    }
+    if args.is_all() {
+        terminal::note("the agents are asked for their versions: a slow one takes up to half a minute");
     }
     let looks = wanted.iter().map(|host| versions::look(Path::new(host.id), host.versions));
     let found = terminal::runtime()?.block_on(join_all(looks));
@@ -381,9 +390,6 @@ fn accept(
 
 pub(super) fn uninstall(global: &Global, args: &InstallArgs) -> Result<u8, CliError> {
     operator::refuse_agents()?;
-    if args.adopt {
-        return Err(CliError::usage("what was taken over goes back by itself: leave --adopt out"));
-    }
     let env = Env::of_process()?;
     let places = GuardPlaces::of(&env, global.home.as_deref(), None)?;
     if let Some(file) = &args.mcp {

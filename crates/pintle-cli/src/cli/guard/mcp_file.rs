@@ -103,7 +103,7 @@ pub(super) fn install(
             let line = format!("{}  guarded: rules know its tool `x` as `mcp_{own}_x`\n", clean(name));
             terminal::say(&line)?;
         }
-        terminal::note("the client starts its servers through the door when it is started anew");
+        terminal::note("restart the client; it then starts its servers through the door");
     }
     Ok(0)
 }
@@ -122,7 +122,7 @@ pub(super) fn uninstall(
         Some(KeptFile { before: Some(first), after }) if after == before => first,
         Some(_) | None => unwrap(&before, &own).map_err(|why| not_edited(&file, &why))?,
     };
-    let is_new = before != after;
+    let (is_new, shown) = (before != after, clean(&file.display().to_string()));
     let change = Change {
         host: OF,
         file,
@@ -135,7 +135,7 @@ pub(super) fn uninstall(
     };
     settle(consent, places, &[change])?;
     if is_new && consent != Consent::DryRun {
-        terminal::say("no longer guarded\n")?;
+        terminal::say(&format!("{shown}  no longer guarded\n"))?;
     }
     Ok(0)
 }

@@ -89,6 +89,9 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
     terminal::note(&format!("guarding at {}", places.socket.display()));
     let (stop, door_stop) = (CancellationToken::new(), CancellationToken::new());
     if let Some(door) = &door {
+        if let Err(error) = places.mark_model_door(door.address) {
+            terminal::warn(&format!("`pintle guard status` cannot be told of the model door: {error}"));
+        }
         terminal::note(&format!("model door at http://{}/door", door.address));
     }
     let served = hooks.serve(&stop, is_started_again.then_some(IDLE));

@@ -13,7 +13,7 @@ use host::config::{self, Env};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::classes::{self, OpenDoors};
+use super::classes::{self, ModelDoorAt, OpenDoors};
 use super::config_here::ConfigHere;
 use super::team::TeamStatus;
 use crate::clean::clean;
@@ -22,6 +22,7 @@ use crate::cli::{Global, terminal};
 use crate::error::CliError;
 use crate::guard::daemon_process::{DaemonOf, DaemonProcess};
 use crate::guard::folders::required;
+use crate::guard::host_files::taken_from;
 use crate::guard::installs::{Installed, found, named};
 use crate::guard::kept_sessions::kept;
 use crate::guard::places::GuardPlaces;
@@ -53,6 +54,8 @@ pub struct StatusArgs {
 struct Standing {
     host: &'static GuardHost,
     installed: Vec<Installed>,
+    /// The files that its entries were taken from, where none are left.
+    taken: Vec<PathBuf>,
     sessions: Vec<HostSession>,
     /// Which version is there; nobody asks where nothing is installed.
     version: Option<HostVersion>,
@@ -75,7 +78,8 @@ impl Standing {
         let is_armed = self.installed.is_empty() || self.lacks.is_none();
         let is_whole = live(self).all(|session| session.past.is_empty());
         let is_kept = self.adopted.iter().all(Result::is_ok);
-        is_armed && is_whole && is_kept && self.unheard.is_empty() && self.installed.iter().all(|it| it.flaw.is_none())
+        let is_heard = self.unheard.is_empty() && self.installed.iter().all(|it| it.flaw.is_none());
+        is_armed && is_whole && is_kept && is_heard && self.taken.is_empty()
     }
 
     /// Why none of its installations runs.
@@ -102,6 +106,7 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
         standings.push(Standing {
             host,
             unheard: if installed.is_empty() { Vec::new() } else { unheard(host, &sessions, (&env, &places)) },
+            taken: if installed.is_empty() { taken_from(&places, host) } else { Vec::new() },
             installed,
             sessions: sessions.iter().filter(|it| it.host == host.id).cloned().collect(),
             version: None,
@@ -126,8 +131,8 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
         let lacks = refused.or_else(|| lacks(standing.host, &facts, &required));
         (standing.coverage, standing.lacks) = (levels, lacks);
     }
-    let doors = here.config().map(OpenDoors::of).unwrap_or_default();
     let daemon = Daemon { places: &places, runs, here: &here };
+    let doors = here.config().map(OpenDoors::of).unwrap_or_default().with_models_at(daemon.models_at());
     let text = match args.json {
         true => {
             let (hosts, doors) = (json_of(&standings), doors.json());
@@ -159,6 +164,15 @@ impl Daemon<'_> {
     /// Its process, where it runs and said so.
     fn process(&self) -> Option<DaemonProcess> {
         self.places.daemon().filter(|_| self.runs)
+    }
+
+    /// Where its model door is.
+    fn models_at(&self) -> ModelDoorAt {
+        match self.process().map(|it| it.of) {
+            Some(DaemonOf::GuardServe) => self.places.model_door().map_or(ModelDoorAt::Nowhere, ModelDoorAt::Address),
+            Some(DaemonOf::Serve) => ModelDoorAt::Gateway,
+            None => ModelDoorAt::Nowhere,
+        }
     }
 
     /// Where daemons that hooks started wrote what they had to say, where one did.
@@ -197,7 +211,7 @@ impl Daemon<'_> {
         let socket = clean(&self.places.socket.display().to_string());
         let mut text = format!("daemon  {state}\n  {DIM}{socket}{DIM:#}\n");
         if let Some(log) = self.log() {
-            text += &format!("  log        {}\n", clean(&log.display().to_string()));
+            text += &format!("  log        {}, of daemons that hooks start\n", clean(&log.display().to_string()));
         }
         if let Some(why) = self.here.unloadable() {
             // Those that run go on with what they have.
@@ -252,6 +266,7 @@ fn json_of(standings: &[Standing]) -> Vec<Value> {
             "proven": standing.proof.as_ref().map(|it| json!({"version": it.version, "at": it.at})),
             "tried": standing.tried.as_ref().map(|it| json!({"version": it.version, "at": it.at, "said": it.said})),
             "unheard": standing.unheard.iter().map(unheard).collect::<Vec<_>>(),
+            "taken": standing.taken,
             "installed": standing.installed.iter().map(installed).collect::<Vec<_>>(),
             "live": live(standing).map(session).collect::<Vec<_>>(),
             "last": standing.sessions.iter().map(|it| it.last).max(),
@@ -292,7 +307,12 @@ fn shown(daemon: &Daemon<'_>, team: Option<&TeamStatus>, standings: &[Standing])
 fn host(text: &mut String, standing: &Standing) -> std::fmt::Result {
     let host = standing.host;
     if standing.installed.is_empty() {
-        return writeln!(text, "{BOLD}{}{BOLD:#}  not installed: `pintle guard install --host {}`", host.id, host.id);
+        writeln!(text, "{BOLD}{}{BOLD:#}  not installed: `pintle guard install --host {}`", host.id, host.id)?;
+        for file in &standing.taken {
+            let file = clean(&file.display().to_string());
+            writeln!(text, "  {BAD}taken away{BAD:#} {file}: it was installed there, and nobody uninstalled it")?;
+        }
+        return Ok(());
     }
     writeln!(text, "{BOLD}{}{BOLD:#}  {}", host.id, host.name)?;
     for installed in &standing.installed {
@@ -361,8 +381,8 @@ fn proven(text: &mut String, standing: &Standing) -> std::fmt::Result {
 
 /// What every program of the account can do, whatever agent it belongs to.
 const OPEN_TO_ACCOUNT: &str = "any program of this account can ask the daemon about calls, read its key, open the store \
-                               and end the daemon: `guard reconcile` takes a call for one that was asked about if somebody \
-                               asked about its like";
+                               and end the daemon: `guard reconcile` counts a call as asked about if anyone asked \
+                               about one like it";
 
 /// What was taken over from the settings of a host.
 fn adopted(text: &mut String, standing: &Standing) -> std::fmt::Result {

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use dialects::process::config::ProcessEntry;
+use dialects::process::config::{MemberPart, ProcessEntry};
 use domain::hook::{Hook, HookState};
 use domain::id::{AgentId, TenantId};
+use domain::nearest::nearest;
 use domain::rule::Source;
 use domain::store::{StoredRules, Tenant};
 use rules::handler::is_script;
@@ -19,6 +20,7 @@ use super::super::session::word;
 use super::super::{Global, terminal};
 use crate::clean::clean;
 use crate::error::{CliError, USAGE};
+use crate::guard::tool_door::check_name;
 use host::blind::{self, is_guard, place_in};
 use host::config::document::Document;
 use host::config::{self, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook};
@@ -95,6 +97,7 @@ fn findings(env: &Env, mut loaded: Loaded, home: Option<&Path>) -> Result<Vec<Di
     let eye =
         Linter { env, documents: loaded.files.iter().filter_map(|file| config::parsed(env, file).ok()).collect() };
     found.extend(loaded.config.hooks.iter().flat_map(|hook| eye.suspicions(hook)));
+    found.extend(eye.of_guard(&loaded.config));
     found.extend(rules(env, &loaded.config)?);
     found.extend(blind::findings(env, &loaded.config, &loaded.files));
     found.sort_by(|a, b| (&a.place, &a.path, &a.message).cmp(&(&b.place, &b.path, &b.message)));
@@ -191,6 +194,34 @@ impl Linter<'_> {
             HookKind::Command(_) | HookKind::Builtin(_) | HookKind::Ask(_) | HookKind::Nothing => {}
         }
         found
+    }
+
+    /// What of agents under guard, and of doors, can never count as it is written.
+    fn of_guard(&self, config: &Config) -> Vec<Diagnostic> {
+        let mut found = Vec::new();
+        for (host, guarded) in &config.guard_hosts {
+            let Some(agent) = guarded.agent.as_deref().filter(|agent| config.agent(Some(agent)).is_err()) else {
+                continue;
+            };
+            let message = format!("`{agent}` is no agent here, so each prompt and call of `{host}` is refused");
+            let nearest = nearest(agent, config.agents.keys().map(String::as_str));
+            let nearest = nearest.map(str::to_owned);
+            found.extend(self.written(&["guard", "hosts", host.as_str(), "agent"], message, nearest));
+        }
+        for (server, why) in config.tool_doors.keys().filter_map(|name| Some((name, check_name(name).err()?))) {
+            let hint = why.hints.first().map(|hint| format!(", {hint}")).unwrap_or_default();
+            let message = format!("{}{hint}, so nothing of it counts", why.message);
+            found.extend(self.written(&["doors", "tool", server.as_str()], message, None));
+        }
+        found
+    }
+
+    /// A mistake where `path` stands, in the file that has it.
+    fn written(&self, path: &[&str], message: String, nearest: Option<String>) -> Option<Diagnostic> {
+        let document = self.documents.iter().find(|document| document.root.at(path).is_some())?;
+        let path: Vec<String> = path.iter().map(|step| (*step).to_owned()).collect();
+        let place = document.place(&path, MemberPart::Value);
+        Some(Diagnostic { place, path: config::diagnostic::dotted(&path), message, nearest, guard: true })
     }
 
     fn suspicion(&self, hook: &Hook, keys: &[String], message: String) -> Diagnostic {

@@ -14,7 +14,7 @@ use domain::roster::Roster;
 use jiff::Timestamp;
 use store::HookTiming;
 
-use self::rule::{Rules, origin};
+use self::rule::{Rules, behind, origin};
 use self::skill::SkillRow;
 use super::super::command_line::complete;
 use super::super::{Global, terminal};
@@ -227,7 +227,7 @@ impl Listing {
     fn configured_row(&self, hook: &Hook, kind: Option<CheckpointKind>) -> Row {
         let cost = timing(&self.timings, hook, kind).and_then(cost).unwrap_or_default();
         let health = self.standing(hook).map(|health| shown(&health));
-        let terms: Vec<String> = health.into_iter().chain(kind.and_then(|kind| deadline(hook, kind))).collect();
+        let rest = kind.and_then(|kind| deadline(hook, kind));
         Row {
             name: clean(hook.name.as_str()),
             family: hook.family.word(),
@@ -236,7 +236,10 @@ impl Listing {
                 i32::MIN => "priority first".to_owned(),
                 priority => format!("priority {priority}"),
             },
-            terms: terms.join(", "),
+            terms: match (health, rest) {
+                (Some(health), Some(rest)) => behind(&health, &rest),
+                (one, other) => one.or(other).unwrap_or_default(),
+            },
             origin: match self.adopted.get(&hook.name) {
                 Some(command) => format!("{DIM}{}: {}{cost}{DIM:#}", clean(&hook.origin), clip(command)),
                 None => format!("{DIM}{}{cost}{DIM:#}", clean(&hook.origin)),
@@ -320,7 +323,7 @@ fn skill_row(row: &SkillRow) -> Row {
         name: clean(&row.name),
         family: Family::Skill.word(),
         priority: String::new(),
-        terms: format!("{}, of agent {}", shown(&row.health), clean(&row.agents.join(", "))),
+        terms: behind(&shown(&row.health), &format!("of agent {}", clean(&row.agents.join(", ")))),
         origin: format!("{DIM}{}{DIM:#}", clean(&row.origin)),
     }
 }

@@ -139,7 +139,7 @@ fn write(files: &[(PathBuf, &str)]) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The file that the lines belong into, and what the commands after that need.
+/// The file that the lines belong in, and what the commands after that need.
 struct Target {
     file: String,
     /// `-c FILE`, where the file was named.

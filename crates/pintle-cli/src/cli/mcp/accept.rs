@@ -32,6 +32,14 @@ pub(super) fn run(global: &Global, args: &AcceptArgs) -> Result<u8, CliError> {
     check_name(&args.name)?;
     let env = Env::of_process()?;
     let file = PinFile::of(&GuardPlaces::of(&env, global.home.as_deref(), None)?, &args.name);
+    let known = file.known();
+    if !known.contains(&args.name) {
+        let error = CliError::usage(format!("the tool door knows no server `{}`", args.name));
+        return Err(match known.as_slice() {
+            [] => error.hint("it knows a server once a client has listed its tools through the door"),
+            known => error.hint(format!("it knows {}", known.join(", "))),
+        });
+    }
     let failed = |error: std::io::Error| CliError::failed(format!("what was pinned cannot be used: {error}"));
     let pins = file.read().map_err(failed)?;
     let is_meant = |tool: &str| args.tool.as_deref().is_none_or(|meant| meant == tool);

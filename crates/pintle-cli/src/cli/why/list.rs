@@ -17,7 +17,7 @@ use crate::cli::command_line::complete;
 use crate::error::CliError;
 use crate::moment::moment_of;
 use crate::table::{Table, folded};
-use crate::text::{counted, short_id, whole};
+use crate::text::{clip, counted, short_id, whole};
 
 /// The most characters of a prompt that fit a line of a terminal beside the rest.
 const MAX_PROMPT: usize = 30;
@@ -40,6 +40,12 @@ pub(super) struct ListedTurn {
     /// What there is to say where its process ended in the middle.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     cut: BTreeSet<String>,
+    /// A call of it, for one without a prompt.
+    #[serde(skip)]
+    call: Option<String>,
+    /// The agent under guard whose turn it is, or the door that it came by.
+    #[serde(skip)]
+    by: Option<String>,
 }
 
 /// Each of `turns` with the error that it ended with, and with what cut it off.
@@ -54,11 +60,25 @@ pub(super) fn listed(
         let query =
             RecordQuery { turn: Some(turn.turn_id.clone()), limit: LAST_EVENTS, ..RecordQuery::of(TenantScope::All) };
         let last = find(store, &query)?;
+        let call = last
+            .iter()
+            .find_map(|event| Some(format!("{} {}", event.tool.as_deref()?, clip(&event.call.as_ref()?.shown()))));
+        let by = came_by(&turn, &last);
         let error = last.into_iter().rev().find(is_failure).and_then(|event| event.text);
         let cut = cut.lines(&turn.turn_id);
-        Ok(ListedTurn { turn, error, cut })
+        Ok(ListedTurn { turn, error, cut, call, by })
     };
     turns.into_iter().map(one).collect()
+}
+
+/// The agent under guard whose turn it is, or the door that it came by.
+fn came_by(turn: &StoredTurn, events: &[StoredEvent]) -> Option<String> {
+    let named = turn.session_id.split_once(':').map(|(host, _)| host);
+    if let Some(host) = guard::HOSTS.iter().find(|host| named == Some(host.id)) {
+        return Some(host.id.to_owned());
+    }
+    let text = events.iter().find_map(|event| event.text.as_deref()?.strip_prefix("door: "))?;
+    Some(format!("{} door", text.split([',', ';']).next()?))
 }
 
 /// A line for each turn.
@@ -67,8 +87,9 @@ pub(super) fn turns(turns: &[ListedTurn], columns: usize) -> String {
         return complete("no turn is recorded; start one: `pintle run \"hello\"`\n");
     }
     let mut table = Table::indented(0);
-    for ListedTurn { turn, error, cut } in turns {
-        let prompt = clean(turn.prompt.as_deref().unwrap_or("-"));
+    for ListedTurn { turn, error, cut, call, by } in turns {
+        let prompt = clean(turn.prompt.as_deref().or(call.as_deref()).unwrap_or("-"));
+        let by = by.as_ref().map(|by| format!(" ({})", clean(by))).unwrap_or_default();
         let prompt = match prompt.char_indices().nth(MAX_PROMPT) {
             Some((end, _)) => {
                 format!("{}…", &prompt[..end - prompt[..end].chars().next_back().map_or(0, char::len_utf8)])
@@ -78,7 +99,7 @@ pub(super) fn turns(turns: &[ListedTurn], columns: usize) -> String {
         table.row([
             moment_of(&turn.began),
             format!("{BOLD}{}{BOLD:#}", short_id(&turn.turn_id)),
-            clean(&turn.agent_id),
+            format!("{}{by}", clean(&turn.agent_id)),
             format!("{prompt:<MAX_PROMPT$}  {}", came_to(turn, (error.is_some(), !cut.is_empty()))),
         ]);
     }
@@ -105,19 +126,18 @@ fn faults(event: &StoredEvent) -> String {
 
 /// What was stopped, newest first, each with its turn.
 pub(super) fn refusals(events: &[StoredEvent], questions: &Questions, (columns, ids): (usize, bool)) -> String {
+    let stopped = Stopped::of(events, questions);
     let line = |(word, event): &(LastWord, &StoredEvent)| {
         format!(
             "{DIM}{}  turn {}{DIM:#}\n{}\n{}",
             moment_of(&event.at),
             short_id(&event.turn_id),
-            stopped_call(event, (*word, None), None, ids),
+            stopped_call(event, (*word, None), stopped.answer(event), ids),
             faults(event)
         )
     };
     match events.is_empty() {
         true => "nothing was blocked, and nothing waits for a person\n".into(),
-        false => {
-            folded(&Stopped::of(events, questions).open().iter().rev().map(line).collect::<String>(), columns, HANG)
-        }
+        false => folded(&stopped.open().iter().rev().map(line).collect::<String>(), columns, HANG),
     }
 }

@@ -11,8 +11,8 @@ use super::questions::Questions;
 #[derive(Default)]
 pub(super) struct Stopped<'a> {
     found: Vec<(LastWord, &'a StoredEvent)>,
-    /// Who approved what went on, by the event.
-    approvers: BTreeMap<&'a str, String>,
+    /// Who approved what went on, and what there is to do about what waits, by the event.
+    answers: BTreeMap<&'a str, String>,
 }
 
 /// What became of something that was stopped.
@@ -36,9 +36,17 @@ impl<'a> Stopped<'a> {
             stopped.take(event);
         }
         let waiting = stopped.found.iter_mut().filter(|(word, _)| *word == LastWord::Waiting);
-        waiting.filter(|(_, event)| !questions.waits(event)).for_each(|(word, _)| *word = LastWord::Lapsed);
-        for event in stopped.with(LastWord::Approved) {
-            stopped.approvers.extend(questions.approver(event).map(|who| (event.event_id.as_str(), who.to_owned())));
+        for (word, event) in waiting.filter(|(_, event)| !questions.waits(event)) {
+            // An agent with a loop of its own makes the call again, and that one used the answer.
+            *word = if questions.approver(event).is_some() { LastWord::Approved } else { LastWord::Lapsed };
+        }
+        for (word, event) in &stopped.found {
+            let said = match word {
+                LastWord::Approved => questions.approver(event),
+                LastWord::Waiting => questions.to_do(event),
+                LastWord::Blocked | LastWord::Lapsed => None,
+            };
+            stopped.answers.extend(said.map(|said| (event.event_id.as_str(), said.to_owned())));
         }
         stopped
     }
@@ -77,9 +85,9 @@ impl<'a> Stopped<'a> {
         self.found.iter().filter(|(last, _)| *last == word).map(|(_, event)| *event).collect()
     }
 
-    /// Who approved `event`, where that is known.
-    pub(super) fn approver(&self, event: &StoredEvent) -> Option<&str> {
-        self.approvers.get(event.event_id.as_str()).map(String::as_str)
+    /// Who approved `event`, or what there is to do about it where it waits, as far as that is known.
+    pub(super) fn answer(&self, event: &StoredEvent) -> Option<&str> {
+        self.answers.get(event.event_id.as_str()).map(String::as_str)
     }
 
     /// Those that did not go on.

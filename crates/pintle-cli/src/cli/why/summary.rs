@@ -70,12 +70,12 @@ pub(super) fn call_numbers(events: &[StoredEvent]) -> BTreeMap<&str, usize> {
     numbers
 }
 
-/// Something that was blocked, or that waits for a person or did; with who approved it, and with its ids if they are
-/// wanted.
+/// Something that was blocked, or that waits for a person or did; with the `answer`, which is who approved it or what there
+/// is to do, and with its ids if they are wanted.
 pub(super) fn stopped_call(
     event: &StoredEvent,
     (word, number): (LastWord, Option<usize>),
-    by: Option<&str>,
+    answer: Option<&str>,
     ids: bool,
 ) -> String {
     let (style, mark) = match word {
@@ -93,11 +93,13 @@ pub(super) fn stopped_call(
     let text = match word {
         // The text that is kept names the approval, which nobody needs any more.
         LastWord::Approved => {
-            format!("\n  approved by {}", by.map_or_else(|| "a person".to_owned(), clean))
+            format!("\n  approved by {}", answer.map_or_else(|| "a person".to_owned(), clean))
         }
         LastWord::Lapsed => "\n  a person was asked, and the question is over: it did not run".to_owned(),
         LastWord::Blocked | LastWord::Waiting => {
-            event.text.as_deref().map(|text| format!("\n  {}", indented(text))).unwrap_or_default()
+            let text = event.text.as_deref().map(|text| format!("\n  {}", indented(text))).unwrap_or_default();
+            let to_do = answer.filter(|_| word == LastWord::Waiting).map(|to_do| format!("\n  {to_do}"));
+            text + &to_do.unwrap_or_default()
         }
     };
     let id = if ids { format!(", event {}", event.event_id) } else { String::new() };
@@ -276,11 +278,15 @@ impl<'a> Summary<'a> {
         };
         for word in [LastWord::Blocked, LastWord::Waiting, LastWord::Lapsed, LastWord::Approved] {
             let found = self.stopped.with(word);
-            for event in found.iter().take(MAX_REFUSALS) {
-                let number = event.tool_call_id.as_deref().and_then(|call| self.calls.get(call)).copied();
-                lines.push(stopped_call(event, (word, number), self.stopped.approver(event), false));
+            // The newest are what somebody asks about.
+            let earlier = found.len().saturating_sub(MAX_REFUSALS);
+            if earlier > 0 {
+                lines.push(format!("{DIM}… {earlier} earlier: -v{DIM:#}"));
             }
-            more(&mut lines, found.len(), MAX_REFUSALS);
+            for event in found.iter().skip(earlier) {
+                let number = event.tool_call_id.as_deref().and_then(|call| self.calls.get(call)).copied();
+                lines.push(stopped_call(event, (word, number), self.stopped.answer(event), false));
+            }
         }
         for (hook, events) in self.answered.iter().take(MAX_LINES) {
             lines.push(format!("{CHANGE}={CHANGE:#} {} answered {}", clean(hook), self.about(events)));

@@ -25,7 +25,7 @@ impl WorkedEvent<'_> {
     pub(super) async fn protects(&self, event: &HostEvent, in_force: &InForce, hooks: &Dispatcher) -> Option<String> {
         let kept = KeptFiles {
             home: self.desk.home.clone(),
-            used: in_force.own.clone(),
+            used: in_force.own.iter().chain(&self.desk.programs).cloned().collect(),
             moved: self.desk.moved.clone(),
             self_edit: self.desk.self_edit,
         };
@@ -48,10 +48,10 @@ impl WorkedEvent<'_> {
     ) -> GuardRuling {
         let GuardRuling::ModifyInput { arguments, .. } = &ruling else { return ruling };
         let changed = HostCall { arguments: arguments.clone(), ..tool.clone() };
-        let event = HostEvent { what: HostWhat::Tool(changed), ..self.event.clone() };
+        let event = HostEvent { what: HostWhat::Tool(changed.clone()), ..self.event.clone() };
         match self.protects(&event, in_force, hooks).await {
             Some(reason) => {
-                hooks.refused(CheckpointKind::PreToolUse, &reason);
+                hooks.refused_call(CheckpointKind::PreToolUse, &self.call(&changed), &reason);
                 GuardRuling::Deny { reason }
             }
             None => ruling,

@@ -27,7 +27,7 @@ fn a_held_call_runs_as_soon_as_a_person_approves_it_elsewhere() {
     let id = wait_for(|| waiting(&door));
     let seen = door.env.on_terminal("", &["approvals", "approve", &id]);
     assert_eq!(seen.code, Some(0), "{seen}");
-    assert!(seen.out.contains("let it try the same call again"), "{seen}");
+    assert!(seen.out.contains("have the agent make the same call again"), "{seen}");
     assert_eq!(document(&hook.wait_with_output().unwrap()), json!({}));
 }
 
@@ -38,8 +38,12 @@ fn a_held_call_that_a_person_refuses_does_not_run() {
     let id = wait_for(|| waiting(&door));
     let seen = door.env.on_terminal("", &["approvals", "refuse", &id, "--note", "use ninja"]);
     assert_eq!(seen.code, Some(0), "{seen}");
+    assert!(seen.out.contains("the agent is told") && !seen.out.contains("same call again"), "{seen}");
     let told = document(&hook.wait_with_output().unwrap());
     assert!(refusal(&told).contains("use ninja"), "{told}");
+    // Whoever reads the chain sees who it was, also where the call never comes again.
+    let tail = door.env.pintle(&["audit", "tail"]);
+    assert!(tail.out.contains(&format!("exec approval {id}  approval_refused  by ")), "{tail}");
 }
 
 #[test]
@@ -60,4 +64,26 @@ fn the_same_call_made_again_finds_its_approval_once() {
     assert_eq!(document(&door.ask(1500, &again).wait_with_output().unwrap()), json!({}));
     let told = document(&door.ask(1500, &again).wait_with_output().unwrap());
     assert!(!refusal(&told).contains(&id), "it is used once: {told}");
+}
+
+#[test]
+fn what_waits_is_said_to_wait_until_it_ran() {
+    let door = asking();
+    let told = document(&door.ask(1500, &door.shell("toolu_1", "make")).wait_with_output().unwrap());
+    let id = waiting(&door).expect("the question stays");
+    assert!(refusal(&told).contains(&id), "{told}");
+    let seen = |args: &[&str], text: &str| {
+        wait_for(|| Some(door.env.pintle(args)).filter(|seen| seen.out.contains(text)));
+    };
+    let to_do = format!("to let it run: `pintle approvals approve {id}`");
+    seen(&["why"], "1 waiting for a person");
+    seen(&["why"], &to_do);
+    seen(&["why", "--denied"], &to_do);
+    seen(&["why", "--list"], "1 waiting");
+    assert_eq!(door.env.on_terminal("", &["approvals", "approve", &id]).code, Some(0));
+    seen(&["why"], ", and not used yet");
+    let mut again = door.shell("toolu_2", "make");
+    again["prompt_id"] = json!("p2");
+    assert_eq!(document(&door.ask(LONG, &again).wait_with_output().unwrap()), json!({}));
+    seen(&["why", "--denied"], "nothing was blocked, and nothing waits for a person");
 }

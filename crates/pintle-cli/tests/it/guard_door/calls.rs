@@ -191,3 +191,14 @@ fn a_folder_keeps_its_hooks_wherever_the_agent_goes() {
     elsewhere["cwd"] = json!(door.env.path("home"));
     assert!(refusal(&door.told(&elsewhere)).contains("not in this project"), "`cd` leads out of no guard");
 }
+
+#[test]
+fn a_refusal_of_the_guard_itself_shows_the_call() {
+    let door = Door::open(TestEnv::new());
+    let told = door.told(&door.shell("toolu_1", "rm -rf / --no-preserve-root"));
+    assert!(refusal(&told).contains("holds what guards"), "{told}");
+    for (args, place) in [(["why", "--denied"], "exec"), (["audit", "tail"], "pre_tool_use exec")] {
+        let seen = wait_for(|| Some(door.env.pintle(&args)).filter(|seen| seen.out.contains("holds what guards")));
+        assert!(seen.out.contains(place) && seen.out.contains("rm -rf / --no-preserve-root"), "{seen}");
+    }
+}

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::door::wait_for;
+use super::door::{Door, refusal, refusing, wait_for};
 use super::models::{ANTHROPIC, GEMINI, OPENAI, RESPONSES, asked_of, guarded_with};
 use super::upstream::Came;
-use crate::env::answering;
+use crate::env::{TestEnv, answering};
 
 /// The lines about a request in which a model is told of a refusal.
 const RETRY: &str = r#"*'"method":"hook.before_llm"'*'did not run'*"#;
@@ -23,6 +23,18 @@ fn what_the_door_tells_a_model_by_itself_passes_the_hooks_on_every_wire() {
         assert!(came.len() == 1 && !came[0].body.contains("did not run"), "{line} {came:?}");
     }
     wait_for(|| guarded.door.env.pintle(&["why", "--denied"]).out.contains("not told to any model").then_some(()));
+}
+
+#[test]
+fn a_list_of_turns_names_the_agent_under_guard_and_its_call() {
+    let env = TestEnv::new();
+    refusing(&env, "*--force*");
+    let door = Door::open(env);
+    let told = door.told(&door.shell("toolu_1", "git push --force"));
+    assert!(refusal(&told).contains("history is not ours"), "{told}");
+    let listed = || Some(door.env.pintle(&["why", "--list"]).out).filter(|list| list.contains("(claude)"));
+    let list = wait_for(listed);
+    assert!(list.contains("exec git push --force"), "{list}");
 }
 
 #[test]

@@ -75,6 +75,24 @@ fn an_installed_hook_starts_the_daemon_and_is_gone_without_a_trace() {
 }
 
 #[test]
+fn what_was_taken_away_is_said_until_somebody_uninstalls_it() {
+    let env = with_claude("2.1.330");
+    refusing(&env, "*--force*");
+    let settings = env.write("home/.claude/settings.json", SETTINGS);
+    let guard = |command: &str| pintle(&env, &["guard", command, "--host", "claude"]);
+    let settle = |command: &str| pintle(&env, &["guard", command, "--host", "claude", "--yes"]);
+    assert_eq!(settle("install").code, Some(0));
+    std::fs::write(&settings, SETTINGS).unwrap();
+    let seen = guard("status");
+    assert!(seen.code == Some(5) && seen.out.contains("taken away"), "{seen}");
+    let seen = settle("uninstall");
+    assert_eq!(seen.code, Some(0), "{seen}");
+    let seen = guard("status");
+    assert!(seen.code == Some(0) && !seen.out.contains("taken away"), "{seen}");
+    assert_eq!(std::fs::read_to_string(&settings).unwrap(), SETTINGS);
+}
+
+#[test]
 fn a_version_that_nobody_has_tried_is_refused() {
     for version in ["2.1.100", "3.0.0"] {
         let env = with_claude(version);

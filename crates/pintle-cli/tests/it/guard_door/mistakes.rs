@@ -115,3 +115,14 @@ fn a_command_of_hooks_is_found_behind_hook() {
     let seen = env.pintle(&["hook", "nonsense"]);
     assert!(seen.code == Some(2) && !seen.err.contains("did you mean"), "{seen}");
 }
+
+#[test]
+fn nothing_is_installed_where_the_configuration_does_not_load() {
+    let env = with_agents();
+    env.user_config("no TOML\n");
+    let seen = pintle(&env, &["guard", "install", "--host", "claude", "--yes"]);
+    assert!(seen.code == Some(2) && seen.err.contains("pintle.toml:1:"), "{seen}");
+    assert!(seen.err.contains("each prompt and call would be refused"), "{seen}");
+    let status = pintle(&env, &["guard", "status", "--host", "claude"]);
+    assert!(status.out.contains("not installed"), "{status}");
+}

@@ -56,6 +56,13 @@ pub(super) fn guarded_with(more: &str, hooks: &[(&str, &str, String)]) -> Guarde
     Guarded { door, vendor, address }
 }
 
+/// The same where no configuration is yet.
+pub(super) fn bare() -> Guarded {
+    let (env, vendor) = (TestEnv::new(), Vendor::open());
+    let (door, address) = Door::with_models(env);
+    Guarded { door, vendor, address }
+}
+
 impl Guarded {
     /// Sends a request and takes the whole answer: status, head and body.
     pub(super) fn send(&self, line: &str, headers: &str, body: &str) -> (u16, String, String) {

@@ -97,7 +97,7 @@ fn a_new_version_is_proven_by_itself_and_counts_as_held_then() {
         let host = standing(&door.env);
         (!host["tried"]["said"].as_str().unwrap_or("under way").contains("under way")).then_some(host)
     });
-    assert_eq!(after["tried"]["said"], "proven: its call came past the guard and was refused", "{after}");
+    assert_eq!(after["tried"]["said"], "proven: its call reached the guard and was refused", "{after}");
     assert_eq!((&after["proven"]["version"], shell(&after)), (&json!("9.9.9"), ("held", "proven")), "{after}");
     assert!(after["lacks"].is_null(), "{after}");
     assert_eq!(session(&door, "second").trim(), "{}", "and then it holds what has to be");

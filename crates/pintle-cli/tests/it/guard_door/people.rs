@@ -100,7 +100,7 @@ fn an_agent_under_guard_takes_no_hooks_out() {
     let door = Door::open(env);
     for command in ["install", "uninstall"] {
         // No terminal, and nobody is asked.
-        let seen = below(&door, &[PINTLE, "guard", command, "--host", "claude", "--yes", "--force"]);
+        let seen = below(&door, &[PINTLE, "guard", command, "--host", "claude", "--yes"]);
         assert!(seen.code == Some(5) && seen.err.contains("`claude` that is under guard"), "{command}: {seen}");
     }
 }

@@ -148,6 +148,9 @@ fn what_was_done_with_members_and_tenants_is_said() {
         let shown = operator(&server.env, args);
         assert!(shown.contains(said), "{args:?}: {shown}");
     }
+    let none = server.env.on_terminal("", &["tenants", "disable", "acm"]);
+    assert_eq!(none.code, Some(2), "{none}");
+    assert!(none.out.contains("there is no tenant \"acm\"; did you mean \"acme\"?"), "{none}");
 }
 
 #[test]

@@ -217,7 +217,7 @@ fn a_rule_that_is_about_no_tool_says_so_wherever_it_is_shown_or_relied_on() {
     add(&env, &GUARD.replace("^exec$", "^exce$"));
     let health = "unproven: matches no tool; did you mean exec?";
     let list = env.pintle(&["hooks", "list"]);
-    assert!(rows(&list.out).contains(&format!("priority 10   {health}, script")), "{list}");
+    assert!(rows(&list.out).contains(&format!("priority 10   {health} · script")), "{list}");
     assert_eq!(listed(&env)[0]["unproven"], "matches no tool; did you mean exec?");
     let show = env.pintle(&["hooks", "show", "no-force"]);
     assert!(show.out.contains(&format!("health           {health}\n")), "{show}");

@@ -75,6 +75,9 @@ fn a_tool_that_changed_waits_for_a_person() {
     assert_eq!(hand.listed(4), ["echo", "secret"]);
     let done = env.on_terminal("", &["mcp", "accept", "by_hand"]);
     assert!(done.code == Some(0) && done.out.contains("nothing to accept"), "{done}");
+    let none = env.on_terminal("", &["mcp", "accept", "by_hnad"]);
+    assert!(none.code == Some(2) && none.out.contains("knows no server `by_hnad`"), "{none}");
+    assert!(none.out.contains("it knows by_hand"), "{none}");
 }
 
 #[test]

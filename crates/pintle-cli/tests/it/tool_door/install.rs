@@ -62,7 +62,7 @@ fn a_clients_servers_are_started_through_the_door_and_as_before_again() {
     call(command);
 
     let out = env.pintle(&["guard", "uninstall", "--mcp", "mcp.json", "--yes"]);
-    assert!(out.code == Some(0) && out.out.contains("no longer guarded"), "{out}");
+    assert!(out.code == Some(0) && out.out.contains("here/mcp.json  no longer guarded"), "{out}");
     assert_eq!(text(&env), before);
 }
 
@@ -100,6 +100,15 @@ fn a_server_that_was_added_later_goes_back_as_well() {
     assert!(text(&env).contains("\"srv\"]"), "{}", text(&env));
     assert_eq!(env.pintle(&["guard", "uninstall", "--mcp", "mcp.json", "--yes"]).code, Some(0));
     assert_eq!(text(&env), added(&before));
+}
+
+#[test]
+fn an_installation_of_nothing_names_both_ways() {
+    let env = guarded("");
+    let seen = env.pintle(&["guard", "uninstall"]);
+    assert!(seen.code == Some(2) && seen.err.contains("--host") && seen.err.contains("--mcp"), "{seen}");
+    let help = env.pintle(&["guard", "uninstall", "--help"]);
+    assert!(help.out.contains("is started without Pintle") && !help.out.contains("--adopt"), "{help}");
 }
 
 #[test]

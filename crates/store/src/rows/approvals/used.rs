@@ -20,12 +20,16 @@ use crate::sealing::Proofs;
 /// taken for older than it.
 const CLOCKS_APART: SignedDuration = SignedDuration::from_hours(1);
 
-/// Writes into the chain that `approval` is used up.
-pub(super) fn record(db: &dyn Db, approval: &Approval, now: Timestamp) -> Result<Vec<ChainGrowth>, Failure> {
+/// Writes into the chain what became of `approval`.
+pub(super) fn record(
+    db: &dyn Db,
+    approval: &Approval,
+    (became, now): (Object, Timestamp),
+) -> Result<Vec<ChainGrowth>, Failure> {
     if !has_chain(&approval.tenant_id) {
         return Ok(Vec::new());
     }
-    let data = canonical(&approval.used_by_call(now).into());
+    let data = canonical(&became.into());
     let note: Note = note(&approval.tenant_id, now, AuditKind::Change, &data).map_err(Failure::Said)?;
     audit::append_all(db, &[&note])
 }

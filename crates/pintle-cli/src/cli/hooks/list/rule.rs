@@ -63,7 +63,7 @@ impl Rules {
 
     /// What stands after the priority: whether it acts, and when.
     pub(super) fn terms(&self, hook: &Value) -> String {
-        let mut terms = vec![state(hook, self.health(hook)), text(hook, "handler_type").to_owned(), self.scope(hook)];
+        let mut terms = vec![text(hook, "handler_type").to_owned(), self.scope(hook)];
         let tenant = text(hook, "tenant_id");
         match self.tenants.get(tenant) {
             Some(slug) => terms.push(format!("tenant {}", clean(slug))),
@@ -78,7 +78,7 @@ impl Rules {
             terms.push(format!("if {}", clean(text(hook, "if_expr"))));
         }
         terms.push(glued(&format!("version {}", hook["version"])));
-        terms.join(", ")
+        behind(&state(hook, self.health(hook)), &terms.join(", "))
     }
 
     /// How a rule stands, as far as is known without asking it; none for one that can do its work.
@@ -127,6 +127,12 @@ impl Rules {
             "version": hook["version"],
         })
     }
+}
+
+/// How a hook stands, and the `rest` behind it. What ends with a question is not part of a list.
+pub(super) fn behind(health: &str, rest: &str) -> String {
+    let asks = anstream::adapter::strip_str(health).to_string().ends_with('?');
+    format!("{health}{}{rest}", if asks { " · " } else { ", " })
 }
 
 /// Who brought it.

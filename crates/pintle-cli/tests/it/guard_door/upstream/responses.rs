@@ -19,7 +19,7 @@ fn items(text: &str, calls: &[(String, &str)]) -> Vec<Value> {
 
 /// The id of an answer: of those in a test, each has its own.
 fn id_of(text: &str, calls: &[(String, &str)]) -> String {
-    let calls: String = calls.iter().map(|(id, name)| format!("_{id}_{name}")).collect();
+    let calls: String = calls.iter().map(|(id, _)| format!("_{id}")).collect();
     format!("resp_{}{calls}", text.len())
 }
 

@@ -1,0 +1,186 @@
+//! Commands by which an agent would answer for a person or end what guards it: those of `pintle`, and others about it.
+
+use domain::shell::{ShellCommand, ShellFacts};
+
+use crate::hosts::UNGUARDED;
+use crate::path_pattern::pattern_means;
+use crate::program_name::{may_be, pieces};
+
+/// The program that answers for a person.
+const PINTLE: &str = "pintle";
+
+/// Its commands that a guarded agent must not run: with them it could answer for the person.
+const COMMANDS: [&str; 12] = [
+    "approvals",
+    "chat",
+    "guard",
+    "hooks",
+    "keys",
+    "members",
+    "secrets",
+    "serve",
+    "store",
+    "tenants",
+    "trust",
+    "webhooks",
+];
+
+/// Those of which it may run others that begin alike.
+const PAIRS: [(&str, &str); 2] = [("audit", "export"), ("mcp", "accept")];
+
+/// How far behind the program its command stands in a text that is not read as that of a shell.
+const NEAR: usize = 4;
+
+/// Programs that give a file another name.
+const COPIES: [&str; 8] = ["cat", "cp", "dd", "install", "link", "ln", "mv", "rsync"];
+
+/// Programs that run later, or in a language of their own, what they are told.
+const LATER: [&str; 9] = ["at", "autoexpect", "batch", "crontab", "expect", "incrontab", "osascript", "tclsh", "wish"];
+
+/// Programs that end others, by their names or by the numbers that another one found.
+const ENDING: [&str; 5] = ["pkill", "killall", "skill", "kill", "xargs"];
+
+/// The units of the guard, as systemd calls them.
+const UNITS: [&str; 2] = ["pintle-guard.service", "pintle-guard.socket"];
+
+/// What of a service manager leaves services as they are, or starts them.
+const HARMLESS: [&str; 17] = [
+    "blame",
+    "cat",
+    "daemon-reload",
+    "enable",
+    "help",
+    "is-active",
+    "is-enabled",
+    "is-failed",
+    "list",
+    "list-dependencies",
+    "list-sockets",
+    "list-unit-files",
+    "list-units",
+    "print",
+    "show",
+    "start",
+    "status",
+];
+
+/// Why `text`, of which `facts` tell, must not run: by it the agent would answer for a person, or end its guard.
+pub(crate) fn refused(text: &str, facts: &ShellFacts) -> Option<String> {
+    let commands = &facts.commands;
+    commands
+        .iter()
+        .find_map(|command| of_pintle(command, facts))
+        .or_else(|| of_copy(facts))
+        .or_else(|| told_later(text, facts))
+        .or_else(|| commands.iter().find_map(of_service))
+        .or_else(|| ends_guard(text, facts))
+}
+
+/// What is said of `command`, one of `pintle`.
+fn for_person(command: &str) -> String {
+    format!("`{PINTLE} {command}` is for a person, not for the agent that it guards")
+}
+
+/// The command that begins `words`, if only a person may run it.
+fn persons(words: &[String]) -> Option<String> {
+    let (first, rest) = words.split_first()?;
+    if COMMANDS.contains(&first.as_str()) {
+        return Some(first.clone());
+    }
+    let is_pair = |second: &&String| PAIRS.contains(&(first.as_str(), second.as_str()));
+    rest.iter().find(is_pair).map(|second| format!("{first} {second}"))
+}
+
+/// The places in `words` at which a command of `pintle` may begin, and whether it does so at the last one.
+fn begins(words: &[String]) -> (Vec<usize>, bool) {
+    let (mut places, mut after_option) = (Vec::new(), false);
+    for (at, word) in words.iter().enumerate() {
+        if word.starts_with('-') {
+            after_option = !word.contains('=');
+            continue;
+        }
+        places.push(at);
+        // It may be the value of the option before it.
+        if !after_option {
+            return (places, true);
+        }
+        after_option = false;
+    }
+    (places, false)
+}
+
+/// Whether `command` is one of `pintle` that only a person may run.
+fn of_pintle(command: &ShellCommand, facts: &ShellFacts) -> Option<String> {
+    if !may_be(&command.name, PINTLE) {
+        return None;
+    }
+    let words = command.argv.get(1..).unwrap_or_default();
+    let (places, is_sure) = begins(words);
+    let by_word = places.iter().find_map(|at| persons(&words[*at..]));
+    if let Some(command) = by_word {
+        return Some(for_person(&command));
+    }
+    let is_unread = |word: &String| word.is_empty() || word.contains(['$', '`', '*', '?', '{']);
+    let cannot_be_known = places.iter().any(|at| is_unread(&words[*at])) || (facts.unknown && !is_sure);
+    (command.name == PINTLE && cannot_be_known)
+        .then(|| format!("which command of `{PINTLE}` it would run cannot be known"))
+}
+
+/// Whether a file that gets a name of its own from `pintle` is run as only a person may.
+fn of_copy(facts: &ShellFacts) -> Option<String> {
+    let is_own = |word: &String| word.rsplit('/').next().is_some_and(|file| may_be(file, PINTLE));
+    let copies =
+        |command: &ShellCommand| COPIES.contains(&command.name.as_str()) && command.argv.iter().skip(1).any(is_own);
+    if !facts.commands.iter().any(copies) {
+        return None;
+    }
+    let mut files = facts.commands.iter().filter(|command| command.argv.first().is_some_and(|file| file.contains('/')));
+    files.find_map(|command| {
+        let words = command.argv.get(1..).unwrap_or_default();
+        begins(words).0.iter().find_map(|at| persons(&words[*at..])).map(|command| for_person(&command))
+    })
+}
+
+/// Whether `text` has a program run such a command later, or start an agent without its hooks.
+fn told_later(text: &str, facts: &ShellFacts) -> Option<String> {
+    let is_told = |command: &&ShellCommand| {
+        LATER.contains(&command.name.as_str()) && !command.argv.iter().any(|word| word == "-l" || word == "-r")
+    };
+    facts.commands.iter().find(is_told)?;
+    said_in(text)
+}
+
+/// Why `text`, of whatever language, must not be kept to be run later: it says a command that only a person may run, or how
+/// an agent is started without its hooks.
+pub(crate) fn said_in(text: &str) -> Option<String> {
+    let words: Vec<&str> = pieces(text).collect();
+    let is_own = |word: &str| word.rsplit(['/', '=']).next().is_some_and(|file| may_be(file, PINTLE));
+    let mut programs = (0..words.len()).filter(|at| is_own(words[*at]));
+    let command = programs.find_map(|at| {
+        let behind: Vec<String> = words[at + 1..].iter().take(NEAR).map(|word| (*word).to_owned()).collect();
+        (0..behind.len()).find_map(|at| persons(&behind[at..]))
+    });
+    let by_agent = || UNGUARDED.iter().find_map(|agent| agent.said_in(text));
+    command.map(|command| for_person(&command)).or_else(by_agent)
+}
+
+/// Whether `command` has a service manager end or change the guard.
+fn of_service(command: &ShellCommand) -> Option<String> {
+    let name = command.name.as_str();
+    let words = || command.argv.iter().skip(1).filter(|word| !word.starts_with('-')).map(String::as_str);
+    let is_unit = |word: &str| {
+        let is_pattern = word.contains(['*', '?', '[']);
+        word.contains(PINTLE) || (is_pattern && UNITS.iter().any(|unit| pattern_means(word, unit)))
+    };
+    let is_manager = matches!(name, "systemctl" | "launchctl");
+    let changes = || words().next().is_some_and(|verb| !HARMLESS.contains(&verb));
+    (is_manager && words().any(is_unit) && changes())
+        .then(|| format!("`{name}` would end or change what guards this agent"))
+}
+
+/// Whether a text ends the guard's own programs, which it names.
+fn ends_guard(text: &str, facts: &ShellFacts) -> Option<String> {
+    let ends = |command: &&ShellCommand| ENDING.iter().any(|own| may_be(&command.name, own));
+    let is_ending = facts.commands.iter().find(ends).filter(|_| text.to_lowercase().contains(PINTLE))?;
+    Some(format!("`{}` would end what guards this agent", is_ending.name))
+}
