@@ -8,7 +8,8 @@ use crate::request::{
     BadRequest, ClientTool, HostedTool, Previous, SeenCall, SeenMessage, SeenRequest, SeenResult, SeenText, Speaker,
     items_of, result_text, texts,
 };
-use crate::spans::{JsonDocument, Node};
+use crate::spans::{JsonDocument, Kind, Node};
+use crate::strict::folded;
 
 mod item;
 mod order;
@@ -29,6 +30,12 @@ const ELSEWHERE: [(&str, &str); 3] = [
     ("background", "an answer in the background would be fetched past the door"),
 ];
 
+/// The member that names the answer which a request goes on from.
+const PREVIOUS: &str = "previous_response_id";
+
+/// Why a member is refused that is called as one which names something at the vendor, but for its letters.
+const SPELLED: &str = "it is spelled as the vendor may read it, and the door does not";
+
 /// Members of a tool that are nobody's business.
 const SECRETS: [&str; 2] = ["authorization", "headers"];
 
@@ -41,6 +48,9 @@ pub fn read(body: String) -> Result<SeenRequest, BadRequest> {
     let root = document.root.clone();
     if let Some((name, why)) = ELSEWHERE.iter().find(|(name, _)| document.says(&root, name)) {
         return Err(BadRequest::member(*name, why));
+    }
+    if let Some(name) = spelled_otherwise(&root) {
+        return Err(BadRequest::member(name, SPELLED));
     }
     let previous = previous(&document, &root)?;
     let list = root.get("input").cloned().ok_or_else(|| BadRequest::member("input", "expected a text or a list"))?;
@@ -79,12 +89,19 @@ pub fn read(body: String) -> Result<SeenRequest, BadRequest> {
 
 /// The answer that a request goes on from, if it names one.
 fn previous(document: &JsonDocument, root: &Node) -> Result<Option<Previous>, BadRequest> {
-    if !document.says(root, "previous_response_id") {
+    if !document.says(root, PREVIOUS) {
         return Ok(None);
     }
-    let id = document.text_at(root, "previous_response_id");
-    let id = id.ok_or_else(|| BadRequest::member("previous_response_id", "expected a text"))?;
+    let id = document.text_at(root, PREVIOUS).ok_or_else(|| BadRequest::member(PREVIOUS, "expected a text"))?;
     Ok(Some(Previous::Named(id)))
+}
+
+/// The member of a request that is called as one which names something at the vendor, but for its letters.
+fn spelled_otherwise(root: &Node) -> Option<&str> {
+    let Kind::Object(members) = &root.kind else { return None };
+    let names = || ELSEWHERE.iter().map(|(name, _)| *name).chain([PREVIOUS]);
+    let is_other = |name: &str| names().any(|known| name != known && folded(name) == known);
+    members.iter().map(|(name, _)| name.as_str()).find(|name| is_other(name))
 }
 
 /// Whether an item lets a tool of the vendor's run that it asked about.

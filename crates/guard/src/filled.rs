@@ -39,7 +39,7 @@ pub(crate) fn is_harmless(command: &ShellCommand, facts: &ShellFacts) -> bool {
 }
 
 /// Whether `command`, which copies, copies files and no folder, each under its own name alone.
-fn copies_files(command: &ShellCommand) -> bool {
+pub(crate) fn copies_files(command: &ShellCommand) -> bool {
     let is_deep = |word: &String| match word.strip_prefix("--") {
         Some(long) => ["rec", "ar", "pa"].iter().any(|deep| long.starts_with(deep)),
         None => word.starts_with('-') && word.contains(['r', 'R', 'a']),

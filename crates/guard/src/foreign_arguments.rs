@@ -108,13 +108,80 @@ const TAKING: [&str; 26] = [
 /// How the texts begin that are paths although a blank stands in them.
 const ROOTS: [&str; 5] = ["/", "~/", "./", "../", "file:"];
 
+/// How a path begins that stands below no other one.
+const WHOLE: [char; 3] = ['/', '~', '$'];
+
+/// How many members are taken for paths: a call with so many is refused for them.
+const MOST_MEMBERS: usize = 20_000;
+
+/// The words of tools that read and do nothing else: what the name begins with, and what it may go on with.
+const READING: [&str; 9] = ["read", "get", "view", "show", "list", "cat", "stat", "search", "find"];
+const WHAT_IS_READ: [&str; 24] = [
+    "text",
+    "file",
+    "files",
+    "media",
+    "multiple",
+    "many",
+    "info",
+    "metadata",
+    "content",
+    "contents",
+    "directory",
+    "directories",
+    "dir",
+    "folder",
+    "folders",
+    "tree",
+    "with",
+    "sizes",
+    "allowed",
+    "lines",
+    "range",
+    "image",
+    "binary",
+    "path",
+];
+
 /// How the home folder is called where a shell reads it.
 const HOMES: [&str; 2] = ["$HOME", "${HOME}"];
 
 /// The texts among `arguments` that may be paths of up to `longest` bytes, in all forms in which their braces may be meant.
 pub(crate) fn paths(arguments: &Object, longest: usize) -> Vec<String> {
     let texts = arguments.iter().flat_map(|(_, value)| all_strings(value)).filter(|text| is_path(text, longest));
-    paths_in(&PATH_MEMBERS, arguments).into_iter().chain(texts).flat_map(|text| told(text, longest)).collect()
+    let said = paths_in(&PATH_MEMBERS, arguments).into_iter().chain(texts).flat_map(|text| told(text, longest));
+    said.chain(members(arguments, longest).iter().flat_map(|path| forms(path))).collect()
+}
+
+/// The members of `arguments`, however deep, that are called as paths are, and what stands in them below those: a tool may
+/// take them for names of files.
+fn members(arguments: &Object, longest: usize) -> Vec<String> {
+    let (mut paths, mut open) = (Vec::new(), vec![(String::new(), arguments)]);
+    while let Some((above, object)) = open.pop() {
+        for (member, value) in object {
+            if paths.len() >= MOST_MEMBERS {
+                return paths;
+            }
+            let is_short = above.len() + member.len() < longest;
+            let is_below = is_short && !above.is_empty() && !member.starts_with(WHOLE);
+            let path = if is_below {
+                format!("{above}/{member}")
+            } else if is_name_of_file(member) {
+                member.clone()
+            } else {
+                String::new()
+            };
+            if !path.is_empty() && path.len() <= longest && !path.contains(char::is_control) {
+                paths.push(path.clone());
+            }
+            open.extend(objects(value).into_iter().map(|object| (path.clone(), object)));
+        }
+    }
+    paths
+}
+
+fn is_name_of_file(member: &str) -> bool {
+    member.starts_with(['.', '~']) || HOMES.contains(&member) || member.contains('/')
 }
 
 fn is_path(text: &str, longest: usize) -> bool {
@@ -160,7 +227,7 @@ pub(crate) fn placed(arguments: &Object, longest: usize) -> Vec<String> {
 pub(crate) fn has_files_as_members(arguments: &Object) -> bool {
     let mut open = vec![arguments];
     while let Some(object) = open.pop() {
-        if object.iter().any(|(member, _)| member.starts_with('.') || member.contains('/')) {
+        if object.iter().any(|(member, _)| is_name_of_file(member)) {
             return true;
         }
         open.extend(object.iter().flat_map(|(_, value)| objects(value)));
@@ -233,6 +300,20 @@ pub(crate) fn takes_folders(native: &str, arguments: &Object) -> bool {
 /// The same, where it does not only write.
 pub(crate) fn takes_away(native: &str, arguments: &Object) -> bool {
     says(&TAKING, native, arguments)
+}
+
+/// Whether the tool `native` says of itself that it reads, and its `arguments` say nothing else.
+pub(crate) fn reads_only(native: &str, arguments: &Object) -> bool {
+    let words = words_of(native.rsplit("__").next().unwrap_or(native));
+    let Some((verb, what)) = words.split_first() else { return false };
+    let is_reading = READING.contains(&verb.as_str()) && what.iter().all(|word| WHAT_IS_READ.contains(&word.as_str()));
+    let says_more = |member: &str| {
+        let member = plain(member);
+        let is_asked = matches!(member.as_str(), "query" | "q" | "key" | "keys");
+        ACTIONS.contains(&member.as_str()) || (SAID.contains(&member.as_str()) && !is_asked)
+    };
+    let is_plain = |arguments: &Object| !arguments.iter().any(|(member, _)| says_more(member));
+    is_reading && is_plain(arguments) && !has_files_as_members(arguments) && run(arguments).is_empty()
 }
 
 /// Whether the tool `native` or its `arguments` say one of `verbs`.
@@ -314,6 +395,39 @@ mod tests {
         }
         assert!(of(&json!({"tree": [{".x": {}}]}), has_files_as_members));
         assert!(!of(&json!({"path": "/", "x": {"body": ".x"}}), has_files_as_members));
+    }
+
+    #[test]
+    fn members_that_are_called_as_paths_are_paths() {
+        for (arguments, expected) in [
+            (json!({"files": {".x/s.json": "{}"}}), ".x/s.json"),
+            (json!({"tree": [{".x": {"s.json": ""}}]}), ".x/s.json"),
+            (json!({"a": {"/u/b": ""}, "~/c": ""}), "/u/b ~/c"),
+            (json!({"$HOME/c": ""}), "~/c"),
+            (json!({"a": {"b": 1}}), ""),
+        ] {
+            let mut found = of(&arguments, |arguments| paths(arguments, 4096));
+            found.retain(|path| path.contains('/'));
+            found.sort();
+            assert_eq!(found.join(" "), expected, "{arguments}");
+        }
+    }
+
+    #[test]
+    fn a_tool_says_that_it_only_reads() {
+        for (native, arguments, reads) in [
+            ("mcp__fs__read_text_file", json!({"path": "x"}), true),
+            ("mcp__fs__readMultipleFiles", json!({"paths": ["x"]}), true),
+            ("mcp__github__get_file_contents", json!({"path": "x"}), true),
+            ("mcp__fs__read_or_write_file", json!({"path": "x"}), false),
+            ("mcp__fs__read_file", json!({"path": "x", "content": ""}), false),
+            ("mcp__fs__read_file", json!({"path": "x", "mode": "w"}), false),
+            ("mcp__fs__get_file", json!({"path": "x", "script": "y"}), false),
+            ("mcp__read__write_file", json!({"path": "x"}), false),
+            ("mcp__notes__add", json!({}), false),
+        ] {
+            assert_eq!(of(&arguments, |arguments| reads_only(native, arguments)), reads, "{native} {arguments}");
+        }
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub mod tools;
 pub mod transcript;
 pub mod trial;
 mod unguarded;
+mod unpacked;
 mod unread;
 mod wire;
 mod wrapping;

@@ -1,24 +1,23 @@
 //! The first rule of a guard: what the guarded agent must not touch, since it could take the guard away with it.
 
 mod carried;
+mod foreign;
 mod reached;
+mod roundabout;
 mod settled;
 mod started;
 
 use std::cell::Cell;
 use std::path::Path;
 
-use domain::json::Object;
 use domain::shell::{ShellCommand, ShellFacts, ShellKind, ShellText};
 
-use crate::braces;
 use crate::event::{HostCall, HostEvent, HostWhat};
 use crate::expanded::expanded;
 use crate::filled::{brought, is_harmless, linked_to, named, patched_by, twice};
-use crate::foreign_arguments;
 use crate::hosts::{HOSTS, UNGUARDED, host};
 use crate::own_commands;
-use crate::path_pattern::{below, holds, is_loose, is_meant, literal, mark, names};
+use crate::path_pattern::{below, holds, is_meant, literal, mark, names};
 use crate::tools::{self, ToolClass};
 
 use settled::ToldText;
@@ -47,12 +46,6 @@ const SECRET: [&str; 2] = ["/run/pintle/**", "/run/user/*/pintle/**"];
 
 /// The longest path. Source: `PATH_MAX` of Linux.
 pub const MAX_PATH_BYTES: usize = 4096;
-
-/// How many folders of settings are put together with how many names that may be in them; a call with more is refused.
-const MAX_PARTS: usize = 64;
-
-/// How many names of one path are looked at that may be any; where there are more, each of them counts.
-const MAX_LOOSE: usize = 32;
 
 /// How many paths of one call are looked at; a call with more is refused. Each takes some microseconds where it is looked up
 /// what it leads to, and calls of people have a few.
@@ -136,11 +129,14 @@ fn of_call((event, tool): (&HostEvent, &HostCall), files: &GuardedFiles<'_>, dis
         ToolClass::FileWrite | ToolClass::Mcp | ToolClass::Other => true,
         ToolClass::Shell | ToolClass::FileRead | ToolClass::Web | ToolClass::Subagent => false,
     };
-    let (paths, texts) = (tools::paths_in(row.holds, &tool.arguments), tools::texts_in(row.holds, &tool.arguments));
+    let (mut paths, texts) = (tools::paths_in(row.holds, &tool.arguments), tools::texts_in(row.holds, &tool.arguments));
     let searches = tool.canonical == "search_text";
+    if searches && paths.is_empty() {
+        paths.push(".");
+    }
     let for_later = if writes { look.kept_for_later(&paths, &tool.arguments) } else { None };
     let by_path = paths.into_iter().find_map(|path| {
-        let searched = || if searches { look.searched(path) } else { None };
+        let searched = || if searches { look.searched_for(path, &tool.arguments) } else { None };
         if writes { look.named_to_write(path) } else { look.read(path).or_else(searched) }
     });
     let by_path = by_path.or(for_later);
@@ -229,14 +225,17 @@ impl Look<'_> {
     }
 
     fn deleted(&self, path: &str) -> Option<String> {
-        let is_guarded = self.all_names(path).iter().any(|names| {
-            let mut own = self.files.own.iter().map(|own| self.names(own));
-            let holds_own = own.any(|own| own.starts_with(names) || names.starts_with(&own));
-            holds_own || self.is_guarded(names, holds)
-        });
+        let is_guarded =
+            self.all_names(path).iter().any(|names| self.holds_own(names) || self.is_guarded(names, holds));
         is_guarded.then(|| {
             format!("`{path}` holds what guards this agent or decides over it: only a person may take it away")
         })
+    }
+
+    /// Whether a file of ours that is in use lies in `names`, or `names` in one.
+    fn holds_own(&self, names: &[String]) -> bool {
+        let mut own = self.files.own.iter().map(|own| self.names(own));
+        own.any(|own| own.starts_with(names) || names.starts_with(&own))
     }
 
     fn read(&self, path: &str) -> Option<String> {
@@ -260,85 +259,14 @@ impl Look<'_> {
             .or_else(|| facts.commands.iter().find_map(|command| self.access(command, &told)))
             .or_else(|| facts.commands.iter().find_map(|command| self.named_twice(command)))
             .or_else(|| facts.commands.iter().find_map(|command| self.brings(text, command)))
-            .or_else(|| self.carries(text, &facts.commands))
-            .or_else(|| self.reaches(&facts.commands))
+            .or_else(|| self.carries(text, &facts))
+            .or_else(|| self.reaches(&facts))
+            .or_else(|| self.goes_round(text, &facts))
             .or_else(|| own_commands::refused(text, &facts))
             .or_else(|| self.written_for_later(&facts.writes, text))
             .or_else(|| UNGUARDED.iter().find_map(|agent| agent.found_in(text, &facts, self.files.lifted)))
             .or_else(|| facts.unknown.then(|| self.unreadable(text)).flatten())
             .or_else(|| (host == "codex").then(|| typed_into(text, &facts)).flatten())
-    }
-
-    /// A tool that nobody knows may do anything with any of its texts: write a file of that name, look for a name in a
-    /// folder, or run it.
-    fn unknown_tool(&self, native: &str, arguments: &Object) -> Option<String> {
-        let paths = foreign_arguments::paths(arguments, MAX_PATH_BYTES);
-        let folders: Vec<&String> = paths.iter().filter(|path| self.is_folder_of_settings(&self.meant(path))).collect();
-        if !folders.is_empty() && folders.len().max(paths.len()) > MAX_PARTS {
-            return Some(format!(
-                "it names `{}`, a folder with settings of agents, and more than the {MAX_PARTS} names that are looked for in it",
-                folders[0]
-            ));
-        }
-        let parts = folders.iter().flat_map(|folder| paths.iter().map(move |name| format!("{folder}/{name}")));
-        let takes = foreign_arguments::takes_folders(native, arguments);
-        let taken = paths.iter().filter(|path| takes && foreign_arguments::is_written_as_path(path));
-        let taken = taken.filter(|path| !self.is_no_place(path, native, arguments));
-        paths
-            .iter()
-            .find_map(|path| self.written(&self.meant(path)))
-            .or_else(|| parts.into_iter().find_map(|path| self.written(&self.meant(&path))))
-            .or_else(|| taken.into_iter().find_map(|path| self.deleted(&self.meant(path))))
-            .or_else(|| paths.iter().filter(|path| braces::has_list(path)).find_map(|path| self.kept(path)))
-            .or_else(|| foreign_arguments::run(arguments).iter().find_map(|text| self.shell("", text)))
-    }
-
-    /// Whether `path`, which a tool is given that nobody knows, is no place: a word such as `/`, `~` or `.` where something
-    /// is said, or `/` for a tool that takes nothing away.
-    fn is_no_place(&self, path: &str, native: &str, arguments: &Object) -> bool {
-        let names = self.names(&self.meant(path));
-        let is_written = || {
-            let is_moved = foreign_arguments::takes_away(native, arguments);
-            names.is_empty() && !is_moved && !foreign_arguments::has_files_as_members(arguments)
-        };
-        let is_placed = || foreign_arguments::placed(arguments, MAX_PATH_BYTES).iter().any(|placed| placed == path);
-        self.is_above(&names) && (is_written() || !is_placed())
-    }
-
-    /// Why `path` is refused, whose braces stand for more paths than are looked at.
-    fn kept(&self, path: &str) -> Option<String> {
-        let first = |pattern: &'static str| {
-            let mark = mark(pattern);
-            if mark.starts_with('/') { mark } else { mark.split('/').next().unwrap_or(mark) }
-        };
-        let path = path.to_lowercase();
-        let named = self.patterns().map(first).find(|name| path.contains(*name))?;
-        Some(format!("it names `{named}` among more paths than are looked at"))
-    }
-
-    /// `path` as a tool takes it that nobody knows: a name that may be any counts only in a folder which leads to something
-    /// that is guarded.
-    fn meant(&self, path: &str) -> String {
-        let (mut meant, mut seen) = (String::new(), 0);
-        for (at, name) in path.split('/').enumerate() {
-            if at > 0 {
-                meant.push('/');
-            }
-            let is_any = seen < MAX_LOOSE && is_loose(name);
-            seen += usize::from(is_any);
-            if is_any && !self.leads_on(&meant) {
-                meant.push_str(&literal(name));
-            } else {
-                meant.push_str(name);
-            }
-        }
-        meant
-    }
-
-    /// Whether something that is guarded lies below `folder`, and `folder` below what every path leads through.
-    fn leads_on(&self, folder: &str) -> bool {
-        let names = self.names(folder);
-        !self.is_above(&names) && self.is_guarded(&names, holds)
     }
 
     /// Whether every path leads through `names`, or all work is done there.
@@ -376,8 +304,20 @@ impl Look<'_> {
             let mut about = facts.commands.iter().filter(is_about).peekable();
             self.is_folder_of_settings(path)
                 && (about.peek().is_none() || !about.all(|command| is_harmless(command, facts)))
+                && !self.comes_without_settings(facts, &names)
         })?;
         Some(of_settings(path))
+    }
+
+    /// Whether all that a text, of which `facts` tell, puts at `names` is a copy of a folder without settings. What it does
+    /// besides may put some into that.
+    fn comes_without_settings(&self, facts: &ShellFacts, names: &[String]) -> bool {
+        let (harmless, others): (Vec<&ShellCommand>, Vec<&ShellCommand>) =
+            facts.commands.iter().partition(|command| is_harmless(command, facts) && command.name != "cp");
+        let is_at = |command: &&ShellCommand| named(command).any(|path| self.names_at(path, command) == names);
+        !facts.unknown
+            && !harmless.iter().any(is_at)
+            && matches!(others.as_slice(), [command] if self.copies_no_settings(command, names))
     }
 
     /// Whoever may not be executed or read any more, or not begin, guards nothing.

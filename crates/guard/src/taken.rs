@@ -28,24 +28,27 @@ pub(crate) struct Carried {
 
 /// What the words of `tar` say.
 #[derive(Debug, Default)]
-struct Tar {
+pub(crate) struct Tar {
     makes: bool,
-    takes: bool,
-    folder: String,
-    members: Vec<String>,
+    /// Whether it unpacks.
+    pub(crate) takes: bool,
+    /// The folder that it works in; empty where none is said.
+    pub(crate) folder: String,
+    /// What is packed or unpacked alone, by name.
+    pub(crate) members: Vec<String>,
 }
 
 /// `word` as it is meant in `folder`.
-fn join(folder: &str, word: &str) -> String {
+pub(crate) fn join(folder: &str, word: &str) -> String {
     let is_whole = folder.is_empty() || word.starts_with(['/', '~']);
     if is_whole { word.to_owned() } else { format!("{folder}/{word}") }
 }
 
-fn is_tar(command: &ShellCommand) -> bool {
+pub(crate) fn is_tar(command: &ShellCommand) -> bool {
     matches!(command.name.as_str(), "tar" | "bsdtar" | "gtar")
 }
 
-fn tar(command: &ShellCommand) -> Tar {
+pub(crate) fn tar(command: &ShellCommand) -> Tar {
     let mut tar = Tar::default();
     let mut words = command.argv.iter().skip(1).map(String::as_str);
     let mut is_first = true;
@@ -89,7 +92,7 @@ fn tar(command: &ShellCommand) -> Tar {
 }
 
 /// What `command`, which puts things into a folder, takes, and that folder.
-fn sources(command: &ShellCommand) -> (Vec<&str>, Option<&str>) {
+pub(crate) fn sources(command: &ShellCommand) -> (Vec<&str>, Option<&str>) {
     let (mut operands, mut target) = (Vec::new(), None);
     let mut words = command.argv.iter().skip(1).map(String::as_str);
     while let Some(word) = words.next() {
@@ -135,16 +138,22 @@ pub(crate) fn read_by(command: &ShellCommand) -> Vec<String> {
     if INTO_LAST.contains(&name) {
         return sources(command).0.into_iter().map(str::to_owned).collect();
     }
+    let here = searches_below(command).then(|| ".".to_owned());
+    // `curl` is told so which file to send.
+    let plain = named(command).map(|word| word.rsplit('@').next().unwrap_or(word).to_owned());
+    plain.chain(here).collect()
+}
+
+/// Whether `command` searches folders for texts. Without one it looks into the one in which it stands.
+pub(crate) fn searches_below(command: &ShellCommand) -> bool {
     let recursive = |word: &String| match word.strip_prefix("--") {
         Some(long) => !long.is_empty() && (long.starts_with("rec") || long.starts_with("deref")),
         None => word.starts_with('-') && word.contains(['r', 'R']),
     };
-    let greps = matches!(name, "grep" | "egrep" | "fgrep" | "ggrep") && command.argv.iter().any(recursive);
-    // Without a folder they look into the one in which they stand.
-    let here = (greps || matches!(name, "rg" | "ag" | "ack" | "ugrep")).then(|| ".".to_owned());
-    // `curl` is told so which file to send.
-    let plain = named(command).map(|word| word.rsplit('@').next().unwrap_or(word).to_owned());
-    plain.chain(here).collect()
+    match command.name.as_str() {
+        "grep" | "egrep" | "fgrep" | "ggrep" => command.argv.iter().any(recursive),
+        name => matches!(name, "rg" | "ag" | "ack" | "ugrep"),
+    }
 }
 
 /// What `commands` of one text take from one folder into another. Where patterns stand for `hidden` names, too, all that a
@@ -255,111 +264,6 @@ fn packed_and_unpacked(commands: &[ShellCommand], hidden: bool) -> Vec<Carried> 
     all
 }
 
-/// The words of a command behind its name.
-struct Words<'c>(Vec<&'c str>);
-
-impl<'c> Words<'c> {
-    fn of(command: &'c ShellCommand) -> Self {
-        Self(command.argv.iter().skip(1).map(String::as_str).collect())
-    }
-
-    fn operands(&self) -> Vec<&'c str> {
-        self.0.iter().copied().filter(|word| !word.starts_with('-')).collect()
-    }
-
-    fn has(&self, list: &[&str]) -> bool {
-        self.0.iter().any(|word| list.contains(word))
-    }
-
-    /// The value of an option, behind it in its word or in the next one.
-    fn value(&self, option: &str) -> Option<&'c str> {
-        let at = self.0.iter().position(|word| word.starts_with(option))?;
-        let word: &'c str = self.0[at];
-        let rest = word[option.len()..].trim_start_matches('=');
-        if rest.is_empty() { self.0.get(at + 1).copied() } else { Some(rest) }
-    }
-}
-
-/// The folder into which `command` puts all that an archive or a patch holds, whatever that is.
-pub(crate) fn unpacked(command: &ShellCommand) -> Option<String> {
-    let words = Words::of(command);
-    let here = Some(".");
-    let folder = match command.name.as_str() {
-        _ if is_tar(command) => {
-            let tar = tar(command);
-            let is_whole = tar.takes && tar.members.is_empty() && !words.has(&["-O", "--to-stdout"]);
-            let folder = if tar.folder.is_empty() { ".".to_owned() } else { tar.folder };
-            return is_whole.then_some(folder);
-        }
-        "unzip" => unzipped(&words),
-        "7z" | "7za" | "7zr" | "7zz" => {
-            let takes = matches!(words.operands().as_slice(), ["x" | "e", _]) && !words.has(&["-so"]);
-            words.value("-o").or(here).filter(|_| takes)
-        }
-        "cpio" => {
-            let takes = words.0.iter().any(|word| word.starts_with("-i") || *word == "--extract");
-            let told = words.value("-D").or_else(|| words.value("--directory"));
-            told.or(here).filter(|_| takes && !words.has(&["-t", "--list", "--to-stdout"]))
-        }
-        "unrar" => match words.operands().as_slice() {
-            ["x" | "e", .., last] => Some(if last.ends_with('/') { *last } else { "." }),
-            _ => None,
-        },
-        "jar" => {
-            let is_letters = |first: &str| !first.starts_with("--") && first.contains('x');
-            let takes = words.0.first().is_some_and(|first| *first == "--extract" || is_letters(first));
-            words.value("-C").or_else(|| words.value("--dir")).or(here).filter(|_| takes)
-        }
-        "dpkg" | "dpkg-deb" => {
-            let takes = words.has(&["-x", "-X", "--extract", "--vextract", "-R", "--raw-extract"]);
-            words.operands().get(1).copied().filter(|_| takes)
-        }
-        "patch" | "git" => patched(command, &words),
-        "rsync" | "scp" => {
-            let (sources, target) = sources(command);
-            let is_remote = |source: &&str| {
-                source.split('/').next().is_some_and(|first| first.contains(':')) && source.ends_with(['/', '.', '*'])
-            };
-            target.filter(|_| sources.iter().any(is_remote))
-        }
-        _ => None,
-    };
-    folder.map(str::to_owned)
-}
-
-/// The folder into which `unzip` puts all of an archive.
-fn unzipped<'c>(words: &Words<'c>) -> Option<&'c str> {
-    let shows = |word: &&str| {
-        word.starts_with('-') && word.trim_start_matches('-').starts_with(['l', 'p', 't', 'v', 'Z', 'z', 'c'])
-    };
-    let (mut folder, mut archives, mut is_value) = (".", 0, false);
-    for word in words.0.iter().copied() {
-        match word.strip_prefix('-').and_then(|letters| letters.split_once('d')) {
-            _ if is_value => (folder, is_value) = (word, false),
-            Some((_, "")) => is_value = true,
-            Some((_, rest)) => folder = rest,
-            None => archives += usize::from(!word.starts_with('-')),
-        }
-    }
-    let is_whole = archives == 1 || words.has(&["-x", "-P"]);
-    (is_whole && !words.0.iter().any(shows)).then_some(folder)
-}
-
-/// The folder in which `patch` or `git apply` changes whatever a patch names.
-fn patched<'c>(command: &ShellCommand, words: &Words<'c>) -> Option<&'c str> {
-    if command.name == "git" {
-        let looks = words.has(&["--check", "--stat", "--numstat", "--summary", "--cached"]);
-        let folder = words.value("-C").filter(|_| words.0.first().is_some_and(|first| first.starts_with("-C")));
-        return folder.or(Some(".")).filter(|_| words.has(&["apply", "am"]) && !looks);
-    }
-    let folder = words.value("-d").or_else(|| words.value("--directory"));
-    let told = [folder, words.value("-i")];
-    // With `-p 1`, a number is no file.
-    let is_file = |word: &&str| !told.contains(&Some(*word)) && !word.bytes().all(|letter| letter.is_ascii_digit());
-    let is_of_file = words.operands().iter().any(is_file);
-    folder.or(Some(".")).filter(|_| !is_of_file && !words.has(&["--dry-run"]))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -395,32 +299,6 @@ mod tests {
             let found = carried(&commands(texts), false);
             let found: Vec<String> = found.iter().map(|one| format!("{}>{}", one.from, one.to)).collect();
             assert_eq!(found.join(" "), expected, "{texts:?}");
-        }
-    }
-
-    #[test]
-    fn what_holds_anything_is_known_by_where_it_goes() {
-        for (text, folder) in [
-            ("tar xf a.tar", Some(".")),
-            ("tar -xzf a.tgz -C ..", Some("..")),
-            ("tar xf a.tar b.md", None),
-            ("tar tf a.tar", None),
-            ("unzip -o a.zip -d ..", Some("..")),
-            ("unzip a.zip", Some(".")),
-            ("unzip -l a.zip", None),
-            ("unzip a.zip b.md", None),
-            ("7z x a.7z -o..", Some("..")),
-            ("patch -p1", Some(".")),
-            ("patch -p1 -d .. -i a", Some("..")),
-            ("patch a.md a.patch", None),
-            ("git -C .. apply a.patch", Some("..")),
-            ("git apply --check a.patch", None),
-            ("dpkg -x a.deb ..", Some("..")),
-            ("jar xf a.jar", Some(".")),
-            ("rsync -a h:a/ ..", Some("..")),
-            ("rsync -a a/ ..", None),
-        ] {
-            assert_eq!(unpacked(&commands(&[text])[0]).as_deref(), folder, "{text}");
         }
     }
 }

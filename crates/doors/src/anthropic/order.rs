@@ -147,6 +147,11 @@ fn block_kind(document: &JsonDocument, block: &Node) -> Result<BlockKind, String
     }
 }
 
+/// Whether a block of `kind`, which is not known here, may be a call: of a later version of a kind that is known, too.
+pub(super) fn is_like_call(kind: &str) -> bool {
+    ["_use", "_call"].iter().any(|end| kind.ends_with(end) || kind.contains(&format!("{end}_")))
+}
+
 /// The kind of a block whose members are all in the form that the wire has.
 pub(super) fn block_type(document: &JsonDocument, block: &Node) -> Result<String, String> {
     let kind = text(document, block, "type")?.ok_or("a block of the answer has no `type`")?;

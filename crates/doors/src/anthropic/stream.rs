@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use domain::json::{Object, Value};
 
-use super::order::Order;
+use super::order::{Order, is_like_call};
 use super::parts::{WrittenPart, is_call, written_part};
 use super::{error_event, message_of, result};
 use crate::answer::{
@@ -183,7 +183,7 @@ impl MessageStream {
             }
             // Those of the vendor were cleared before the request left.
             "server_tool_use" | "mcp_tool_use" => self.round.is_bound = true,
-            kind if kind.ends_with("_use") || kind.ends_with("_call") => {
+            kind if is_like_call(kind) => {
                 return self.fail(&format!("a call of the kind `{kind}` is not known here"));
             }
             _ => self.round.is_bound = true,

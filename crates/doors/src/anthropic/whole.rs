@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use domain::json::Value;
 
-use super::order::block_type;
+use super::order::{block_type, is_like_call};
 use super::{message_of, result, text_part};
 use crate::answer::{
     AnswerMachine, AnswerStep, CallRuling, DeniedCall, DenyMode, Exchange, MAX_ROUNDS, WantedCall, refusal_result,
@@ -83,7 +83,7 @@ impl WholeMessage {
                     self.waiting.push_back((place, WantedCall { id: text("id"), name: text("name"), arguments }));
                 }
                 "server_tool_use" | "mcp_tool_use" => {}
-                kind if kind.ends_with("_use") || kind.ends_with("_call") => {
+                kind if is_like_call(kind) => {
                     return Err(format!("a call of the kind `{kind}` is not known here"));
                 }
                 _ => {}

@@ -158,6 +158,7 @@ fn what_the_door_cannot_read_goes_no_further() {
             "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"new_tool_use\"}}\n\n",
         ),
         (Wire::AnthropicWhole, "{\"content\":[{\"type\":\"new_tool_use\"}]}"),
+        (Wire::AnthropicWhole, "{\"content\":[{\"type\":\"tool_use_v2\"}]}"),
         (Wire::AnthropicWhole, "<html>"),
         (Wire::AnthropicStream, "data: <html>\n\n"),
     ] {

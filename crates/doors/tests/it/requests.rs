@@ -175,6 +175,11 @@ fn what_cannot_be_read_is_named() {
             "it answers what was asked at the vendor; send the whole conversation, with the question",
         ),
         (
+            r#"{"input":[],"Previous_Response_Id":"r"}"#,
+            "Previous_Response_Id",
+            "it is spelled as the vendor may read it, and the door does not",
+        ),
+        (
             r#"{"input":[],"conversation":{"id":"r"}}"#,
             "conversation",
             "it names a conversation that stands at the vendor; send the whole of it in `input`",

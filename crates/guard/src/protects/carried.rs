@@ -1,31 +1,61 @@
 //! What comes along with a folder, an archive or an index that is taken as a whole.
 
-use domain::shell::ShellCommand;
+use domain::shell::{ShellCommand, ShellFacts};
 
+use super::settled::makes_nothing;
 use super::{Look, of_settings, path_at};
+use crate::filled::{copies_files, is_harmless, named};
 use crate::path_pattern::{holds, mark};
-use crate::taken::{Carried, carried, unpacked};
+use crate::taken::{Carried, carried};
+use crate::unpacked::unpacked;
 
 /// How a shell is told that patterns stand for hidden names, too.
 const HIDDEN_TOO: [&str; 3] = ["dotglob", "globdots", "glob_dots"];
+
+/// How a text tells git the folder that it works in.
+const WORK_TREE: &str = "GIT_WORK_TREE=";
+
+/// What stands in a word of which something is not known.
+const UNKNOWN: [char; 3] = ['$', '`', '…'];
+
+/// How many words of a text cost as much as one path, where they are compared with a folder.
+const WORDS: usize = 8;
 
 /// What one folder that is looked into costs of the paths that are looked at.
 const COST: usize = 32;
 
 impl Look<'_> {
-    /// Why `commands` of `text` must not run, which bring settings along or put what nobody knows where settings lie.
-    pub(super) fn carries(&self, text: &str, commands: &[ShellCommand]) -> Option<String> {
+    /// Why `text`, of which `facts` tell, must not run: it brings settings along or puts what nobody knows where settings lie.
+    pub(super) fn carries(&self, text: &str, facts: &ShellFacts) -> Option<String> {
+        let commands = &facts.commands;
         commands
             .iter()
             .find_map(|command| self.unpacks(command).or_else(|| self.renames(text, command)))
-            .or_else(|| self.brings_settings(text, commands))
+            .or_else(|| self.works_elsewhere(text, commands))
+            .or_else(|| self.brings_settings(text, facts))
+    }
+
+    /// Why git must not work in a folder with settings of the person, as a variable in `text` tells it to.
+    fn works_elsewhere(&self, text: &str, commands: &[ShellCommand]) -> Option<String> {
+        let is_end = |letter: char| letter.is_whitespace() || matches!(letter, '"' | '\'' | ';' | '&' | '|' | ')');
+        let values = text.split(WORK_TREE).skip(1).filter(|_| commands.iter().any(|command| command.name == "git"));
+        let mut folders = values.map(|value| {
+            let value = value.trim_start_matches(['"', '\'']).split(is_end).next().unwrap_or_default();
+            let home = value.strip_prefix("$HOME").or_else(|| value.strip_prefix("${HOME}"));
+            home.map_or_else(|| value.to_owned(), |rest| format!("~{rest}"))
+        });
+        folders.find_map(|folder| self.holds_guarded(&folder).then(|| of_settings(&folder)))
+    }
+
+    /// Whether something that is guarded lies in `folder`, or is it.
+    fn holds_guarded(&self, folder: &str) -> bool {
+        self.all_names(folder).iter().any(|names| self.is_guarded(names, holds))
     }
 
     /// Why `command` must not put all that an archive or a patch holds into a folder with settings of the person.
     fn unpacks(&self, command: &ShellCommand) -> Option<String> {
         let folder = path_at(&unpacked(command)?, command);
-        let is_guarded = self.all_names(&folder).iter().any(|names| self.is_guarded(names, holds));
-        is_guarded.then(|| of_settings(&folder))
+        self.holds_guarded(&folder).then(|| of_settings(&folder))
     }
 
     /// Why `command` must not call files as settings of agents are called.
@@ -45,7 +75,8 @@ impl Look<'_> {
     }
 
     /// Why `commands` must not take the contents of a folder, among which settings are that would count here.
-    fn brings_settings(&self, text: &str, commands: &[ShellCommand]) -> Option<String> {
+    fn brings_settings(&self, text: &str, facts: &ShellFacts) -> Option<String> {
+        let commands = facts.commands.as_slice();
         let hidden = HIDDEN_TOO.iter().any(|option| text.contains(option));
         let all = carried(commands, hidden);
         if all.is_empty() {
@@ -60,7 +91,66 @@ impl Look<'_> {
                 std::iter::once(root.to_owned()).chain(behind).map(move |root| (root, *is_home))
             })
             .collect();
-        all.iter().find_map(|one| self.brings_into(one, commands, &roots))
+        all.iter()
+            .find_map(|one| self.brings_unknown(one, facts, &roots).or_else(|| self.brings_into(one, commands, &roots)))
+    }
+
+    /// Why a folder of which nobody knows what is in it must not come to where settings lie for `roots`: its name is not
+    /// known, or the text makes it.
+    fn brings_unknown(&self, one: &Carried, facts: &ShellFacts, roots: &[(String, bool)]) -> Option<String> {
+        let (taking, putting) = (&facts.commands[one.by.0], &facts.commands[one.by.1]);
+        let is_of_files = match taking.name.as_str() {
+            "cp" => copies_files(taking),
+            "install" => true,
+            _ => false,
+        };
+        if is_of_files {
+            return None;
+        }
+        let (folder, is_any) = match one.to.rsplit_once('/') {
+            Some((folder, name)) if name.contains(UNKNOWN) => (folder, true),
+            _ => (one.to.as_str(), false),
+        };
+        let targets = self.all_names(&path_at(folder, putting));
+        let is_above = roots.iter().any(|(root, _)| {
+            let names = self.names(root);
+            targets.iter().any(|target| names.starts_with(target))
+        });
+        if !is_above {
+            return None;
+        }
+        let from = path_at(&one.from, taking);
+        let is_somewhere = taking.cwd.is_empty() && !one.from.starts_with(['/', '~']);
+        let is_unknown = is_any || is_somewhere || from.contains(UNKNOWN) || from.contains(['*', '?', '[']);
+        (is_unknown || self.is_made(&from, one, facts)).then(|| {
+            format!(
+                "what `{from}` holds when it is copied cannot be known, and settings that come along would decide over this agent"
+            )
+        })
+    }
+
+    /// Whether the text makes the folder `from`, or what is in it.
+    fn is_made(&self, from: &str, one: &Carried, facts: &ShellFacts) -> bool {
+        let words: usize = facts.commands.iter().map(|command| command.argv.len()).sum();
+        let left = self.left.get().saturating_sub(words / WORDS);
+        self.left.set(left);
+        if left == 0 {
+            return true;
+        }
+        let from = self.names(from);
+        let meets = |path: &str, command: &ShellCommand| {
+            let names = self.names_at(path, command);
+            names.starts_with(&from) || from.starts_with(&names)
+        };
+        // A folder above, named as itself, brings nothing into one below.
+        let is_named =
+            |path: &str, command: &ShellCommand| meets(path, command) && !self.is_above(&self.names_at(path, command));
+        facts.commands.iter().enumerate().any(|(at, command)| {
+            let is_other = at != one.by.0 && at != one.by.1;
+            let is_silent = makes_nothing(&command.name) || is_harmless(command, facts);
+            let is_unpacked = || unpacked(command).is_some_and(|folder| meets(&folder, command));
+            is_other && !is_silent && (named(command).any(|path| is_named(path, command)) || is_unpacked())
+        })
     }
 
     /// The same of one folder, and of what lies in it for `roots`: the project, and the home folder.

@@ -1,11 +1,16 @@
 //! What answers for a person or remembers what was done is not read: the keys, the lock, the store, and no folder that holds
 //! them by a program that takes what is in it.
 
-use domain::shell::ShellCommand;
+use std::collections::BTreeSet;
+
+use domain::json::Object;
+use domain::shell::{ShellCommand, ShellFacts};
 
 use super::{Look, path_at};
-use crate::path_pattern::{below, folder_of, is_meant, may_mean, visible};
-use crate::taken::read_by;
+use crate::braces;
+use crate::path_pattern::{below, folder_of, is_loose, is_meant, may_mean, visible};
+use crate::taken::{read_by, searches_below};
+use crate::tools::strings;
 
 /// Where Pintle keeps what it has, unless a person says otherwise.
 const HOME: &str = "~/.local/share/pintle";
@@ -22,8 +27,15 @@ const FILES: [&str; 8] = [
     "pintle.db-shm",
 ];
 
+/// Those of them that no other program is likely to have.
+const OWN_FILES: [&str; 5] = ["audit-signing.key", "encryption.key", "pintle.db", "pintle.db-wal", "pintle.db-shm"];
+
+/// The members in which a tool is told into which files it searches.
+const GLOBS: [&str; 8] =
+    ["glob", "globs", "include", "includes", "include_pattern", "includePattern", "file_pattern", "filePattern"];
+
 /// Programs that tell no more of a folder than names, and those around another one, which is looked at by itself.
-const LOOKS: [&str; 47] = [
+pub(super) const LOOKS: [&str; 47] = [
     "ls",
     "exa",
     "eza",
@@ -77,7 +89,8 @@ const LOOKS: [&str; 47] = [
 const SEARCHES: [&str; 8] = ["grep", "egrep", "fgrep", "ggrep", "rg", "ag", "ack", "ugrep"];
 
 /// Programs that take along all that a folder holds, or what a search found in it.
-const TAKES: [&str; 24] = [
+const TAKES: [&str; 25] = [
+    "diff",
     "cp",
     "rsync",
     "scp",
@@ -122,9 +135,42 @@ impl Look<'_> {
         self.all_names(path).iter().any(|names| self.is_inside(names, &homes)).then(|| kept(path))
     }
 
-    /// Why `commands` must not run, one of which reads what it must not.
-    pub(super) fn reaches(&self, commands: &[ShellCommand]) -> Option<String> {
+    /// Why a tool must not search for texts below `path`, in the files that `arguments` say.
+    pub(super) fn searched_for(&self, path: &str, arguments: &Object) -> Option<String> {
         let homes = self.homes();
+        let globs = GLOBS.iter().filter_map(|member| arguments.get(member)).flat_map(strings);
+        let mut globs = globs.filter(|glob| !glob.starts_with('!')).flat_map(braces::listed);
+        let finds = |glob: String| {
+            let names = self.names(&format!("{path}/**/{glob}"));
+            let may =
+                |file: &&str| homes.iter().any(|home| may_mean(&format!("{home}/{file}"), self.files.home, &names));
+            names.last().is_some_and(|name| !is_loose(name)) && FILES.iter().any(may)
+        };
+        let is_above = || self.all_names(path).iter().any(|names| self.is_searched_above(names, &homes));
+        self.searched(path).or_else(|| (is_above() || globs.any(finds)).then(|| kept(path)))
+    }
+
+    /// Whether `names` is a folder above a home of Pintle, and none in which all work is done.
+    fn is_searched_above(&self, names: &[String], homes: &[String]) -> bool {
+        let is_of_work = self.is_above(names) || self.names(".").starts_with(names);
+        !is_of_work && self.is_above_home(names, homes)
+    }
+
+    /// Whether a home of Pintle lies in `path`, or `path` in one.
+    pub(super) fn leads_to_secrets(&self, path: &str) -> bool {
+        let homes = self.homes();
+        let is_at = |names: &Vec<String>| homes.iter().any(|home| self.names(home).starts_with(names));
+        self.all_names(path).iter().any(|names| is_at(names) || self.is_inside(names, &homes))
+    }
+
+    /// Why `commands` must not run, one of which reads what it must not.
+    pub(super) fn reaches(&self, facts: &ShellFacts) -> Option<String> {
+        let commands = facts.commands.as_slice();
+        let homes = self.homes();
+        if let Some(folder) = self.searched_below(facts, &homes) {
+            return Some(kept(folder));
+        }
+        let is_sought = commands.iter().any(|command| self.seeks(command, &homes));
         // What a search finds, another program may read from a list.
         let is_listed = commands.iter().any(|command| {
             let has = |begin: &str| command.argv.iter().any(|word| word.starts_with(begin));
@@ -142,19 +188,44 @@ impl Look<'_> {
             if LOOKS.contains(&name) && !is_list {
                 return None;
             }
-            let takes = is_list || TAKES.contains(&name);
+            let is_compared = name == "git" && command.argv.iter().any(|word| word == "--no-index");
+            let takes = is_list || is_compared || TAKES.contains(&name);
             let reaches = |word: &String| {
                 let path = path_at(word, command);
                 self.all_names(&path).into_iter().any(|names| {
                     let names = without_hidden(names);
                     self.is_inside(&names, &homes)
                         || self.is_secret(&names)
+                        || is_named_secret(&names, is_sought)
                         || (takes && self.is_above_home(&names, &homes))
                         || self.is_found(&names, SEARCHES.contains(&name), &homes)
                 })
             };
             read_by(command).iter().find(|word| reaches(word)).map(|word| kept(word))
         })
+    }
+
+    /// The folder above a home of Pintle in which a search looks that `facts` tell of.
+    fn searched_below<'f>(&self, facts: &'f ShellFacts, homes: &[String]) -> Option<&'f str> {
+        let searches: Vec<&ShellCommand> = facts.commands.iter().filter(|command| searches_below(command)).collect();
+        let words = searches.iter().flat_map(|command| command.argv.iter().skip(1).map(move |word| (word, command)));
+        let named: BTreeSet<Vec<String>> = words.map(|(word, command)| self.names_at(word, command)).collect();
+        let is_told = |path: &&String| named.contains(&self.names(path));
+        let told = facts.reads.iter().filter(is_told);
+        let mut folders =
+            searches.iter().copied().map(|command| &command.cwd).filter(|folder| !folder.is_empty()).chain(told);
+        let is_above =
+            |folder: &&String| self.all_names(folder).iter().any(|names| self.is_searched_above(names, homes));
+        folders.find(is_above).map(String::as_str)
+    }
+
+    /// Whether `command` looks for something above a home of Pintle, or in one.
+    fn seeks(&self, command: &ShellCommand, homes: &[String]) -> bool {
+        let is_there = |word: &String| {
+            let names = self.names_at(word, command);
+            word.contains("pintle") || self.is_above_home(&names, homes) || self.is_inside(&names, homes)
+        };
+        LOOKS.contains(&command.name.as_str()) && command.argv.iter().skip(1).any(is_there)
     }
 
     /// Pintle's homes, as patterns of paths.
@@ -190,6 +261,17 @@ impl Look<'_> {
             (!is_search || begins()) && may()
         })
     }
+}
+
+/// Whether `names` ends as one of the files that are not read does, in a folder that is not known: in any such one, or only
+/// where the text seeks it.
+fn is_named_secret(names: &[String], is_sought: bool) -> bool {
+    let files: &[&str] = if is_sought { &FILES } else { &OWN_FILES };
+    let last = |file: &str| file.rsplit('/').next().unwrap_or(file).to_owned();
+    let Some(name) = names.last().filter(|name| !is_loose(name)) else { return false };
+    let folders = &names[..names.len() - 1];
+    let is_unknown = folders.iter().any(|folder| folder.contains(['$', '`', '…']));
+    is_unknown && files.iter().any(|file| folder_of(&last(file), std::slice::from_ref(name)).is_some())
 }
 
 /// Whether all of `names` is known, but for patterns of the shell.

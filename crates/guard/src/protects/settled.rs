@@ -2,11 +2,12 @@
 
 use domain::shell::{ShellCommand, ShellFacts};
 
-use super::{Look, MAX_PATHS};
+use super::{Look, MAX_PATHS, path_at};
 use crate::braces;
 use crate::expanded::{expanded, takes_names};
 use crate::filled::is_harmless;
 use crate::path_pattern::{may_mean, visible};
+use crate::taken::carried;
 
 /// Programs that change, show or take away what is there, under the name that it has, and make nothing: no file, no folder,
 /// no link.
@@ -60,6 +61,11 @@ const MAKES_NOTHING: [&str; 47] = [
     "unix2dos",
 ];
 
+/// Whether the program `name` makes nothing.
+pub(super) fn makes_nothing(name: &str) -> bool {
+    MAKES_NOTHING.contains(&name)
+}
+
 /// Redirections that make no file.
 const TO_NOTHING: [&str; 6] = ["2>/dev/null", "2> /dev/null", "&>/dev/null", ">/dev/null", "> /dev/null", "2>&1"];
 
@@ -76,15 +82,15 @@ pub(super) struct ToldText<'t> {
 impl<'t> ToldText<'t> {
     /// `text`, of which `facts` tell.
     pub(super) fn of(text: &str, facts: &'t ShellFacts) -> Self {
-        let makes_nothing = |command: &ShellCommand| {
+        let is_safe = |command: &ShellCommand| {
             let is_known = match command.name.as_str() {
                 "git" => is_harmless(command, facts) && is_by_ending(command),
-                name => MAKES_NOTHING.contains(&name),
+                name => makes_nothing(name),
             };
             is_known && !makes_file(command)
         };
         let plain = TO_NOTHING.iter().fold(text.to_owned(), |text, sign| text.replace(*sign, " "));
-        let makes_nothing = !facts.unknown && !plain.contains('>') && facts.commands.iter().all(makes_nothing);
+        let makes_nothing = !facts.unknown && !plain.contains('>') && facts.commands.iter().all(is_safe);
         Self { facts, makes_nothing }
     }
 }
@@ -103,6 +109,13 @@ fn makes_file(command: &ShellCommand) -> bool {
 /// Whether `path` is a pattern that a shell or a program expands, of which all is known, and that means the same to each.
 fn is_plain(path: &str) -> bool {
     !path.contains(['$', '`', '{', '…', '(', '|', '\\']) && !path.contains("]+") && path.contains(['*', '?', '['])
+}
+
+/// Whether all of `path` is written: no sign of a shell stands in it.
+fn is_known(path: &str) -> bool {
+    let is_whole = path.starts_with('/') || path.starts_with("~/");
+    let is_fixed = !OF_PROCESSES.iter().any(|folder| path.starts_with(folder));
+    is_whole && is_fixed && !path.contains(['$', '`', '{', '…', '(', '|', '\\', '*', '?', '['])
 }
 
 /// Whether `command` of git lists files by their endings alone: a star of its patterns stands for folders, too, and `:` for
@@ -125,16 +138,50 @@ impl Look<'_> {
     ) -> Option<String> {
         braces::of_shell(path).iter().find_map(|path| {
             let reason = look(self, &expanded(path, told.facts)).or_else(|| self.own_meant(path, told))?;
-            // However many there are: whoever finds them keeps within a bound of its own.
-            let is_held = |path: &str| {
-                let left = self.left.replace(MAX_PATHS);
-                let is_held = look(self, path).is_some();
-                self.left.set(left);
-                is_held
+            let is_held =
+                |path: &str| self.unbounded(|look_at| look(look_at, path).is_some()) && !self.holds_no_settings(path);
+            let found = match self.settled(path, told) {
+                Some(pattern) => (self.disk.finds)(&pattern, &is_held),
+                None if told.makes_nothing && is_known(path) => Some(!self.holds_no_settings(path)),
+                None => None,
             };
-            let found = self.settled(path, told).and_then(|pattern| (self.disk.finds)(&pattern, &is_held));
             found.unwrap_or(true).then_some(reason)
         })
+    }
+
+    /// What `look` says of what is found, however much that is: whoever finds it keeps within a bound of its own.
+    fn unbounded(&self, look: impl Fn(&Self) -> bool) -> bool {
+        let left = self.left.replace(MAX_PATHS);
+        let said = look(self);
+        self.left.set(left);
+        said
+    }
+
+    /// Whether `path` is a folder of a project in which settings may be, as its name says, and none are.
+    fn holds_no_settings(&self, path: &str) -> bool {
+        let is_written = |path: &str| self.unbounded(|look| look.written(path).is_some());
+        let is_of_project = self.unbounded(|look| {
+            let names = look.names(path);
+            let home = look.names("~");
+            // What lies in the home folder itself counts for every project.
+            let is_of_home = names.len() == home.len() + 1 && names.starts_with(&home);
+            !is_of_home && look.is_of_settings(&names) && look.all_names(path).len() == 1 && !look.holds_own(&names)
+        });
+        is_of_project
+            && !is_written(path)
+            && (self.disk.finds)(&format!("{path}/**"), &is_written).is_some_and(|is_found| !is_found)
+    }
+
+    /// Whether `command` copies a folder of a project in which settings may be and none are, under the name that it has, so
+    /// that it becomes `names`.
+    pub(super) fn copies_no_settings(&self, command: &ShellCommand, names: &[String]) -> bool {
+        let copied = if command.name == "cp" { carried(std::slice::from_ref(command), false) } else { Vec::new() };
+        let mut at = copied.iter().filter(|one| self.names_at(&one.to, command) == names).peekable();
+        at.peek().is_some()
+            && at.all(|one| {
+                let from = path_at(&one.from, command);
+                is_known(&from) && self.names(&from).last() == names.last() && self.holds_no_settings(&from)
+            })
     }
 
     /// Why `path` must not be changed where it is a pattern that stands for a file of ours that is in use.

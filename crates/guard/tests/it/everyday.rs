@@ -8,6 +8,9 @@ use crate::recorded::decode;
 
 const HOME: &str = "/u/ann";
 
+/// The program of a process of the guard.
+const GUARD: &str = "/proc/41/exe";
+
 /// What of the project and the home folder has a hidden name, and some files beside it.
 const DISK: &[&str] = &[
     "/u/ann/.claude",
@@ -33,6 +36,16 @@ const DISK: &[&str] = &[
     "/u/ann/repo/src/a.ts",
 ];
 
+/// The same where no project has settings of agents.
+pub(crate) const CLEAN: &[&str] = &[
+    "/u/ann/.claude",
+    "/u/ann/.claude/settings.json",
+    "/u/ann/repo/.github",
+    "/u/ann/repo/.github/workflows/ci.yml",
+    "/u/ann/repo/a.json",
+    "/u/ann/repo/src/a.py",
+];
+
 /// Whether `pattern`, in which `**` stands for any folders, stands for `path`.
 fn stands_for(pattern: &[&str], path: &[&str]) -> bool {
     match (pattern.split_first(), path.split_first()) {
@@ -45,14 +58,20 @@ fn stands_for(pattern: &[&str], path: &[&str]) -> bool {
 
 /// Why a call of Claude Code is refused in the project.
 fn refusal(tool: &str, arguments: &Value) -> Option<String> {
+    refusal_beside((DISK, &["/u/ann/repo/pintle.toml".to_owned()]), tool, arguments)
+}
+
+/// The same where this lies on the disk, and is in use.
+pub(crate) fn refusal_beside((on_disk, own): (&[&str], &[String]), tool: &str, arguments: &Value) -> Option<String> {
     let finds = |pattern: &str, matters: &dyn Fn(&str) -> bool| {
         let pattern = pattern.replacen('~', HOME, usize::from(pattern.starts_with("~/")));
         let pattern: Vec<&str> = pattern.split('/').collect();
         let is_found = |path: &&&str| stands_for(&pattern, &path.split('/').collect::<Vec<&str>>());
-        Some(DISK.iter().filter(is_found).any(|path| matters(path)))
+        Some(on_disk.iter().filter(is_found).any(|path| matters(path)))
     };
-    let disk = OnDisk { leads: &|_| Vec::new(), holds: &|_, _| false, finds: &finds };
-    let files = GuardedFiles { home: HOME, own: &["/u/ann/repo/pintle.toml".to_owned()], lifted: false };
+    let leads = |path: &str| if path == GUARD { vec!["/usr/local/bin/pintle".to_owned()] } else { Vec::new() };
+    let disk = OnDisk { leads: &leads, holds: &|_, _| false, finds: &finds };
+    let files = GuardedFiles { home: HOME, own, lifted: false };
     let payload = json!({
         "hook_event_name": "PreToolUse", "session_id": "s", "cwd": "/u/ann/repo", "tool_name": tool, "tool_input": arguments
     });
@@ -166,6 +185,38 @@ const FREE_TEXTS: &[&str] = &[
     "git fetch -q",
     "git apply fix.patch",
     "git restore --staged '*.rs'",
+    "cp -r .github ../other/",
+    "rm -rf .github",
+    "mount /dev/sdb1 /mnt",
+    "mount --bind src /mnt/x",
+    "mount | grep ext4",
+    r#"awk '{print > $1".txt"}' x"#,
+    "awk '{print > \"out.txt\"}' x",
+    "awk '{n += $1} END {print n > 10}' x",
+    "bash --norc -c true",
+    "cat /proc/cpuinfo",
+    "cat /proc/self/environ",
+    "cat /proc/40/environ",
+    "ls -l /proc/41/fd",
+    "strace -f ls",
+    "gdb -p 40",
+    "gdb ./a.out",
+    "diff -r a b",
+    "git diff --no-index a b",
+    r#"cat "$d/key""#,
+    "rg -n foo ~/src",
+    "grep -rn '~/.local/share' docs",
+    "ls ~/.local/share && grep -rn foo .",
+    "grep -r x ~/.config/foo",
+    "git checkout main",
+    "git --work-tree=build checkout main",
+    "git config core.autocrlf input",
+    "python3 -m zipfile -e a.zip vendor",
+    "sudo dpkg -i a.deb",
+    r#"cp -r "$SRC" "$OUT""#,
+    r#"cp -r "$SRC/." build/"#,
+    r#"cp "$f" ."#,
+    "mkdir -p out && cp -r src/. out/ && cp -r out/. dist/",
     "npx tsc -p .",
     "tsc --build",
     "cargo fmt",
@@ -264,6 +315,9 @@ const FREE_TOOLS: &[(&str, &str)] = &[
     ("Read", r#"{"file_path":"/etc/hosts"}"#),
     ("Glob", r#"{"pattern":"**/*.json"}"#),
     ("Grep", r#"{"pattern":"x","path":"."}"#),
+    ("Grep", r#"{"pattern":"x","glob":"*.rs"}"#),
+    ("Grep", r#"{"pattern":"x","path":"~/src","glob":"**/*.{json,key}"}"#),
+    ("Glob", r#"{"pattern":"**/key","path":"~"}"#),
     ("mcp__github__create_issue", r#"{"owner":"a","repo":"b","title":"t","body":"see /"}"#),
     ("mcp__github__create_issue", r#"{"owner":"a","repo":"b","title":"/","body":"~"}"#),
     (
@@ -293,6 +347,10 @@ const FREE_TOOLS: &[(&str, &str)] = &[
     ("mcp__fs__list_directory", r#"{"path":"."}"#),
     ("mcp__fs__move_file", r#"{"source":"src/a.rs","destination":"src/b.rs"}"#),
     ("mcp__fs__read_text_file", r#"{"path":"README.md"}"#),
+    ("mcp__fs__read_text_file", r#"{"path":".claude/settings.json"}"#),
+    ("mcp__fs__read_multiple_files", r#"{"paths":["~/.claude/settings.json","pintle.toml"]}"#),
+    ("mcp__github__get_file_contents", r#"{"owner":"a","repo":"b","path":".claude/settings.json"}"#),
+    ("mcp__web__request", r#"{"headers":{"Content-Type":"a/b","x/y":"1"}}"#),
     ("mcp__fs__search_files", r#"{"path":".","pattern":"**/*.ts"}"#),
     ("mcp__fs__directory_tree", r#"{"path":"."}"#),
     ("mcp__fs__write_file", r#"{"path":"notes.md","content":"/"}"#),

@@ -29,4 +29,5 @@ mod unguarded;
 #[cfg(test)]
 mod ways_in;
 #[cfg(test)]
+mod without_settings;
 mod working_files;

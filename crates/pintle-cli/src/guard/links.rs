@@ -408,6 +408,10 @@ mod tests {
             "shopt -s dotglob; mv a/* .",
             "find a -mindepth 1 -maxdepth 1 -exec cp -r {} . \\;",
             "cd a && find . | cpio -pdm ..",
+            "cp -r a/.claude src/",
+            "rm -rf a/.claude",
+            "mv src s2 && cp -r s2/. .",
+            "cp -r $x/. .",
         ] {
             assert!(matches!(looked(command), Looked::Held(_)), "{command}");
         }
@@ -420,6 +424,8 @@ mod tests {
             "mv a/* .",
             "(cd b && tar c .) | tar x",
             "find a -name '*.md' -exec cp {} . \\;",
+            "cp -r b/.github src/",
+            "rm -rf b/.github",
         ] {
             assert_eq!(looked(command), Looked::Free, "{command}");
         }

@@ -1,0 +1,105 @@
+//! Tools that nobody knows: any of their texts may be a path that they write, take away or read.
+
+use domain::json::Object;
+
+use super::{Look, MAX_PATH_BYTES};
+use crate::braces;
+use crate::foreign_arguments;
+use crate::path_pattern::{holds, is_loose, literal, mark};
+
+/// How many folders of settings are put together with how many names that may be in them; a call with more is refused.
+const MAX_PARTS: usize = 64;
+
+/// How many names of one path are looked at that may be any; where there are more, each of them counts.
+const MAX_LOOSE: usize = 32;
+
+impl Look<'_> {
+    /// A tool that nobody knows may do anything with any of its texts: write a file of that name, look for a name in a
+    /// folder, or run it.
+    pub(super) fn unknown_tool(&self, native: &str, arguments: &Object) -> Option<String> {
+        let paths = foreign_arguments::paths(arguments, MAX_PATH_BYTES);
+        if foreign_arguments::reads_only(native, arguments) {
+            return self.read_by_unknown(&paths);
+        }
+        let folders: Vec<&String> = paths.iter().filter(|path| self.is_folder_of_settings(&self.meant(path))).collect();
+        if !folders.is_empty() && folders.len().max(paths.len()) > MAX_PARTS {
+            return Some(format!(
+                "it names `{}`, a folder with settings of agents, and more than the {MAX_PARTS} names that are looked for in it",
+                folders[0]
+            ));
+        }
+        let parts = folders.iter().flat_map(|folder| paths.iter().map(move |name| format!("{folder}/{name}")));
+        // What is settings in the home folder alone may be told as a name below it.
+        let home = self.names("~");
+        let homes = paths.iter().filter(|path| self.names(path) == home);
+        let hidden = || paths.iter().filter(|path| path.starts_with('.'));
+        let of_home = homes.flat_map(|folder| hidden().map(move |name| format!("{folder}/{name}")));
+        let mut parts = parts.chain(of_home);
+        let takes = foreign_arguments::takes_folders(native, arguments);
+        let taken = paths.iter().filter(|path| takes && foreign_arguments::is_written_as_path(path));
+        let taken = taken.filter(|path| !self.is_no_place(path, native, arguments));
+        paths
+            .iter()
+            .find_map(|path| self.written(&self.meant(path)))
+            .or_else(|| parts.find_map(|path| self.written(&self.meant(&path))))
+            .or_else(|| taken.into_iter().find_map(|path| self.deleted(&self.meant(path))))
+            .or_else(|| paths.iter().filter(|path| braces::has_list(path)).find_map(|path| self.kept(path)))
+            .or_else(|| foreign_arguments::run(arguments).iter().find_map(|text| self.shell("", text)))
+    }
+
+    /// Why a tool must not read one of `paths`, or a name among them in a folder among them.
+    fn read_by_unknown(&self, paths: &[String]) -> Option<String> {
+        let folders = paths.iter().filter(|path| self.leads_to_secrets(path));
+        let parts = folders.flat_map(|folder| paths.iter().map(move |name| format!("{folder}/{name}")));
+        let mut all = paths.iter().cloned().chain(parts);
+        all.find_map(|path| self.read(&path).or_else(|| self.searched(&path)))
+    }
+
+    /// Whether `path`, which a tool is given that nobody knows, is no place: a word such as `/`, `~` or `.` where something
+    /// is said, or `/` for a tool that takes nothing away.
+    fn is_no_place(&self, path: &str, native: &str, arguments: &Object) -> bool {
+        let names = self.names(&self.meant(path));
+        let is_written = || {
+            let is_moved = foreign_arguments::takes_away(native, arguments);
+            names.is_empty() && !is_moved && !foreign_arguments::has_files_as_members(arguments)
+        };
+        let is_placed = || foreign_arguments::placed(arguments, MAX_PATH_BYTES).iter().any(|placed| placed == path);
+        self.is_above(&names) && (is_written() || !is_placed())
+    }
+
+    /// Why `path` is refused, whose braces stand for more paths than are looked at.
+    fn kept(&self, path: &str) -> Option<String> {
+        let first = |pattern: &'static str| {
+            let mark = mark(pattern);
+            if mark.starts_with('/') { mark } else { mark.split('/').next().unwrap_or(mark) }
+        };
+        let path = path.to_lowercase();
+        let named = self.patterns().map(first).find(|name| path.contains(*name))?;
+        Some(format!("it names `{named}` among more paths than are looked at"))
+    }
+
+    /// `path` as a tool takes it that nobody knows: a name that may be any counts only in a folder which leads to something
+    /// that is guarded.
+    fn meant(&self, path: &str) -> String {
+        let (mut meant, mut seen) = (String::new(), 0);
+        for (at, name) in path.split('/').enumerate() {
+            if at > 0 {
+                meant.push('/');
+            }
+            let is_any = seen < MAX_LOOSE && is_loose(name);
+            seen += usize::from(is_any);
+            if is_any && !self.leads_on(&meant) {
+                meant.push_str(&literal(name));
+            } else {
+                meant.push_str(name);
+            }
+        }
+        meant
+    }
+
+    /// Whether something that is guarded lies below `folder`, and `folder` below what every path leads through.
+    fn leads_on(&self, folder: &str) -> bool {
+        let names = self.names(folder);
+        !self.is_above(&names) && self.is_guarded(&names, holds)
+    }
+}
