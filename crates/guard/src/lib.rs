@@ -41,7 +41,7 @@ pub use hosts::copilot::is_sent_later;
 pub use hosts::qwen::is_blank_prompt;
 pub use hosts::{HOSTS, host, in_scope, no_objection, panic_deny};
 pub use path_pattern::{path_named, pattern_means};
-pub use protects::{GuardedFiles, OnDisk, protects, protects_behind};
+pub use protects::{FindsFiles, GuardedFiles, OnDisk, protects, protects_behind};
 pub use ruling::{GuardRuling, RulingWord};
 pub use unread::{session_said, unread_deny};
 pub use wire::mcp_name;

@@ -6,6 +6,7 @@ mod reached;
 mod roundabout;
 mod settled;
 mod started;
+mod told_text;
 
 use std::cell::Cell;
 use std::path::Path;
@@ -20,7 +21,7 @@ use crate::own_commands;
 use crate::path_pattern::{below, holds, is_meant, literal, mark, names};
 use crate::tools::{self, ToolClass};
 
-use settled::ToldText;
+use told_text::ToldText;
 
 /// Pintle's own folders, as patterns of paths.
 const OWN: [&str; 12] = [
@@ -72,6 +73,9 @@ pub struct GuardedFiles<'a> {
     pub lifted: bool,
 }
 
+/// Whether a pattern stands for a file of which the second says that it matters; nothing where that cannot be said.
+pub type FindsFiles<'a> = &'a dyn Fn(&str, &dyn Fn(&str) -> bool) -> Option<bool>;
+
 /// What is looked up in the file system.
 #[derive(Clone, Copy)]
 pub struct OnDisk<'a> {
@@ -81,7 +85,7 @@ pub struct OnDisk<'a> {
     pub holds: &'a dyn Fn(&str, &str) -> bool,
     /// Whether one of the files and folders that a path with signs of a shell stands for now is what the second one says;
     /// none where nobody can say.
-    pub finds: &'a dyn Fn(&str, &dyn Fn(&str) -> bool) -> Option<bool>,
+    pub finds: FindsFiles<'a>,
 }
 
 /// Why the call that `event` is about must not run, whatever rules say, by the names of its paths alone; none if nothing is

@@ -146,8 +146,7 @@ impl Shared {
             return Err(ApiError { retry_after_ms: Some(1000), ..ApiError::precondition("the session is busy") });
         }
         let sessions = self.sessions.clone();
-        let mut conversation =
-            self.blocking(move |_| Ok(Conversation::open_of(sessions, key).map_err(not_taken)?)).await?;
+        let mut conversation = self.blocking(move |_| Conversation::open_of(sessions, key).map_err(not_taken)).await?;
         conversation.forget(&AgentId::from(name.agent.as_str()), keep).await?;
         Ok(json!({ "ok": true }))
     }

@@ -2,7 +2,7 @@
 
 use domain::shell::{ShellCommand, ShellFacts};
 
-use super::settled::makes_nothing;
+use super::told_text::makes_nothing;
 use super::{Look, of_settings, path_at};
 use crate::filled::{copies_files, is_harmless, named};
 use crate::path_pattern::{holds, mark};

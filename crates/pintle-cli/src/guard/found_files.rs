@@ -44,7 +44,7 @@ pub(super) fn any_found(pattern: &Path, asked: &FileQuestion<'_>) -> Option<bool
         Ok(real) => real != begin,
         Err(error) => return is_nothing(&error).then_some(false),
     };
-    let all = (below[0].len() > 1 && is_all(below[0])).then(|| (begin.as_path(), below.len()));
+    let all = (below[0].len() > 1 && is_all(below[0])).then_some((begin.as_path(), below.len()));
     let mut search = FileSearch { asked, all, told: 0, deep: 0, followed: BTreeSet::new() };
     search.below(&begin, below, is_linked)
 }

@@ -194,16 +194,13 @@ mod tests {
         let file = dir.path().join("x.json");
         let texts: Vec<Vec<u8>> = (1..=8_u8).map(|number| vec![number; usize::from(number) * 5000]).collect();
         let (all, at) = (&texts, file.as_path());
-        std::thread::scope(|scope| {
-            for text in all {
-                scope.spawn(move || {
-                    for _ in 0..50 {
-                        replace(at, text).unwrap();
-                        assert!(all.contains(&fs::read(at).unwrap()));
-                    }
-                });
+        let replaces = |text: &[u8]| {
+            for _ in 0..50 {
+                replace(at, text).unwrap();
+                assert!(all.contains(&fs::read(at).unwrap()));
             }
-        });
+        };
+        std::thread::scope(|scope| all.iter().for_each(|text| drop(scope.spawn(|| replaces(text)))));
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left beside it");
     }
 

@@ -41,6 +41,10 @@ pub(crate) fn of_clearance(clearance: Clearance, asked: &HostCall, host_asks: bo
     }
 }
 
+/// The refusal of every call after a prompt that hooks changed and the host sent as it was.
+pub(crate) const LOST_PROMPT: &str =
+    "a hook changed the prompt, and the agent has not sent it as it was changed: nothing that it wants may run";
+
 /// What the host is told where something goes no further.
 pub(crate) fn of_stopped(stopped: &Stopped) -> GuardRuling {
     match stopped {

@@ -31,7 +31,7 @@ use super::known::{HostKnowledge, foreign, worked_at};
 use super::open_matters::OpenMatters;
 use super::places::GuardPlaces;
 use super::proofs;
-use super::rulings::{TOO_LATE, of_result, of_stopped, result_text, shaped};
+use super::rulings::{LOST_PROMPT, TOO_LATE, of_result, of_stopped, result_text, shaped};
 use super::sessions::{Place, Sessions};
 
 mod arming;
@@ -496,7 +496,3 @@ impl WorkedEvent<'_> {
         }
     }
 }
-
-/// The refusal of every call after a prompt that hooks changed and the host sent as it was.
-const LOST_PROMPT: &str =
-    "a hook changed the prompt, and the agent has not sent it as it was changed: nothing that it wants may run";

@@ -1,0 +1,108 @@
+//! What is known of a shell text as a whole. Pure.
+
+use domain::shell::{ShellCommand, ShellFacts};
+
+use crate::filled::is_harmless;
+
+/// Programs that change, show or take away what is there, under the name that it has, and make nothing: no file, no folder,
+/// no link.
+const MAKES_NOTHING: [&str; 47] = [
+    "shopt",
+    "rm",
+    "rmdir",
+    "unlink",
+    "shred",
+    "sed",
+    "gsed",
+    "chmod",
+    "chown",
+    "chgrp",
+    "ls",
+    "cat",
+    "head",
+    "tail",
+    "wc",
+    "grep",
+    "egrep",
+    "fgrep",
+    "rg",
+    "find",
+    "fd",
+    "fdfind",
+    "xargs",
+    "echo",
+    "printf",
+    "cd",
+    "pwd",
+    "test",
+    "[",
+    "true",
+    "false",
+    "prettier",
+    "eslint",
+    "stylelint",
+    "black",
+    "isort",
+    "ruff",
+    "rustfmt",
+    "gofmt",
+    "clang-format",
+    "npx",
+    "time",
+    "timeout",
+    "nice",
+    "nohup",
+    "dos2unix",
+    "unix2dos",
+];
+
+/// Whether the program `name` makes nothing.
+pub(super) fn makes_nothing(name: &str) -> bool {
+    MAKES_NOTHING.contains(&name)
+}
+
+/// Redirections that make no file.
+const TO_NOTHING: [&str; 6] = ["2>/dev/null", "2> /dev/null", "&>/dev/null", ">/dev/null", "> /dev/null", "2>&1"];
+
+/// A shell text, by what is known of it.
+pub(super) struct ToldText<'t> {
+    pub(super) facts: &'t ShellFacts,
+    /// Whether the text makes nothing, so that its patterns stand for what was there before.
+    pub(super) makes_nothing: bool,
+}
+
+impl<'t> ToldText<'t> {
+    /// `text`, of which `facts` tell.
+    pub(super) fn of(text: &str, facts: &'t ShellFacts) -> Self {
+        let is_safe = |command: &ShellCommand| {
+            let is_known = match command.name.as_str() {
+                "git" => is_harmless(command, facts) && is_by_ending(command),
+                name => makes_nothing(name),
+            };
+            is_known && !makes_file(command)
+        };
+        let plain = TO_NOTHING.iter().fold(text.to_owned(), |text, sign| text.replace(*sign, " "));
+        let makes_nothing = !facts.unknown && !plain.contains('>') && facts.commands.iter().all(is_safe);
+        Self { facts, makes_nothing }
+    }
+}
+
+/// Whether a word of `command` says a file that it makes besides.
+fn makes_file(command: &ShellCommand) -> bool {
+    let begins: &[&str] = match command.name.as_str() {
+        "find" => &["-fprint", "-fls"],
+        // In a script `w` stands before the name of a file.
+        "sed" | "gsed" => &["-f", "--file"],
+        _ => &["-o", "--output", "--cache-"],
+    };
+    command.argv.iter().skip(1).any(|word| begins.iter().any(|begin| word.starts_with(begin)))
+}
+
+/// Whether `command` of git lists files by their endings alone: a star of its patterns stands for folders, too, and `:` for
+/// more.
+fn is_by_ending(command: &ShellCommand) -> bool {
+    let is_ending = |word: &str| {
+        word.strip_prefix("*.").is_some_and(|ending| ending.bytes().all(|letter| letter.is_ascii_alphanumeric()))
+    };
+    command.argv.iter().all(|word| !word.contains(['*', '?', '[', ':', '\\']) || is_ending(word))
+}
