@@ -236,16 +236,15 @@ fn meant_hooks(words: impl Iterator<Item = OsString>) -> Option<String> {
     Some(word)
 }
 
-/// Refuses to look into a home that somebody named and that is not there: looking would make it.
-fn require_home(global: &Global, (env, config): (&Env, &Config)) -> Result<(), CliError> {
+/// Says that a home that somebody named is not there: whoever mistyped it would take an empty one for theirs.
+fn note_home(global: &Global, (env, config): (&Env, &Config)) {
     let is_named = global.home.is_some() || env.text("PINTLE_HOME").is_some();
-    let Some(file) = config.store_url.strip_prefix("sqlite://").filter(|_| is_named) else { return Ok(()) };
+    let Some(file) = config.store_url.strip_prefix("sqlite://").filter(|_| is_named) else { return };
     let is_absent = |path: &Path| path.metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
-    if !is_absent(&config.home) || !is_absent(&config.home.join(file)) {
-        return Ok(());
+    if is_absent(&config.home) && is_absent(&config.home.join(file)) {
+        let home = clean(&config.home.display().to_string());
+        terminal::note(&format!("the home {home} was not there, so it is empty; `--home` and `PINTLE_HOME` name it"));
     }
-    let error = CliError::usage(format!("the home {} is not there", clean(&config.home.display().to_string())));
-    Err(error.hint("`--home` and `PINTLE_HOME` name the folder with the state; without them it is your data folder"))
 }
 
 fn dispatch(cli: Cli) -> Result<u8, CliError> {

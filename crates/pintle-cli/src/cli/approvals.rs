@@ -13,7 +13,7 @@ use store::Store;
 
 use super::command_line::complete;
 use super::identity::tenant_named;
-use super::{Global, require_home, session_config, terminal};
+use super::{Global, note_home, session_config, terminal};
 use crate::clean::{clean, prose, spaced};
 use crate::error::CliError;
 use crate::moment::moment;
@@ -331,7 +331,7 @@ pub(super) fn person() -> String {
 
 fn opened(global: &Global) -> Result<(Loaded, std::sync::Arc<dyn Store>), CliError> {
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
-    require_home(global, (&env, &loaded.config))?;
+    note_home(global, (&env, &loaded.config));
     // What was asked and said is sealed with a key of the host.
     let store = RuleEnvironment::of(&loaded.config, &env)?.open_store(&loaded.config)?;
     Ok((loaded, store))

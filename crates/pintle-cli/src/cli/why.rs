@@ -12,7 +12,7 @@ use store::Store;
 
 use super::command_line::complete;
 use super::session::word;
-use super::{Global, require_home, terminal};
+use super::{Global, note_home, terminal};
 use crate::clean::clean;
 use crate::error::CliError;
 use crate::moment::when;
@@ -106,7 +106,7 @@ enum Shown {
 
 pub(super) fn run(global: &Global, args: &WhyArgs) -> Result<u8, CliError> {
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
-    require_home(global, (&env, &loaded.config))?;
+    note_home(global, (&env, &loaded.config));
     let store = open_store(&loaded.config)?;
     let since = args.since.as_deref().map(|since| when("--since", since, Timestamp::now())).transpose()?;
     let conversations = open_sessions(&loaded.config, &store)?;

@@ -207,7 +207,7 @@ fn rules_in_files_are_looked_at_wherever_they_are_named() {
     [root]/config/pintle/hooks.d/a.toml:28:13: hook.3.agent_ids: hook: agent not found: "mian"; did you mean "main"?
     [root]/config/pintle/hooks.d/a.toml:34:11: hook.4.matcher: matcher "^exec$" never matches: user_prompt_submit has no tool, so the name that it is compared with is empty
     [root]/config/pintle/hooks.d/a.toml:39:1: hook.5: several tenants need edition standard
-    [root]/config/pintle/hooks.d/b.json:2:12: hook.0.event: handler_type, event, and scope are required
+    [root]/config/pintle/hooks.d/b.json:1:2: hook.0: handler_type, event, and scope are required; missing: handler_type, scope; unknown event "stpo"; did you mean "stop"?
     [root]/config/pintle/hooks.d/c.toml:1:8: unclosed array table, expected `]`
     [root]/here/rules/a.toml:2:8: hook.0.name: duplicate hook name "good": [root]/config/pintle/hooks.d/a.toml has it, in a file of the same name; give each its own
     "#);

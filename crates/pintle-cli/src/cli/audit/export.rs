@@ -15,7 +15,7 @@ use store::keyring::signing::PUBLIC_KEY_FILE;
 use super::range::{Pages, Points, stretch, time};
 use super::{chains, failed, in_question, is_read, put};
 use crate::clean::prose;
-use crate::cli::{Global, require_home, terminal};
+use crate::cli::{Global, note_home, terminal};
 use crate::error::CliError;
 use host::host::{load, open_store};
 
@@ -41,7 +41,7 @@ pub(super) fn run(global: &Global, args: &ExportArgs) -> Result<u8, CliError> {
         return Err(CliError::usage("--since is not before --until"));
     }
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
-    require_home(global, (&env, &loaded.config))?;
+    note_home(global, (&env, &loaded.config));
     let store = open_store(&loaded.config)?;
     // What is exported is the same all the same: whoever looks into the matter needs it.
     let doubts = in_question(&loaded.config, &*store).unwrap_or_else(|error| vec![error.to_string()]);

@@ -18,7 +18,7 @@ use store::Store;
 use super::range::{Pages, head};
 use super::{ChainOf, chains, failed, is_read, put};
 use crate::clean::clean;
-use crate::cli::{Global, require_home};
+use crate::cli::{Global, note_home};
 use crate::error::CliError;
 use crate::table::{fold, out_columns};
 use crate::text::clip;
@@ -58,7 +58,7 @@ pub struct TailArgs {
 
 pub(super) fn run(global: &Global, args: &TailArgs) -> Result<u8, CliError> {
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;
-    require_home(global, (&env, &loaded.config))?;
+    note_home(global, (&env, &loaded.config));
     let store = open_store(&loaded.config)?;
     let mut tail = Tail { store: &*store, args, next: BTreeMap::new() };
     let mut out = anstream::stdout();

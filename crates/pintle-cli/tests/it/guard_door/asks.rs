@@ -43,7 +43,7 @@ fn a_held_call_that_a_person_refuses_does_not_run() {
     assert!(refusal(&told).contains("use ninja"), "{told}");
     // Whoever reads the chain sees who it was, also where the call never comes again.
     let tail = door.env.pintle(&["audit", "tail"]);
-    assert!(tail.out.contains(&format!("exec approval {id}  approval_refused  by ")), "{tail}");
+    assert!(tail.out.contains("exec approval [id]  approval_refused  by "), "{tail}");
 }
 
 #[test]
@@ -75,10 +75,10 @@ fn what_waits_is_said_to_wait_until_it_ran() {
     let seen = |args: &[&str], text: &str| {
         wait_for(|| Some(door.env.pintle(args)).filter(|seen| seen.out.contains(text)));
     };
-    let to_do = format!("to let it run: `pintle approvals approve {id}`");
+    let to_do = "to let it run: `pintle approvals approve [id]`";
     seen(&["why"], "1 waiting for a person");
-    seen(&["why"], &to_do);
-    seen(&["why", "--denied"], &to_do);
+    seen(&["why"], to_do);
+    seen(&["why", "--denied"], to_do);
     seen(&["why", "--list"], "1 waiting");
     assert_eq!(door.env.on_terminal("", &["approvals", "approve", &id]).code, Some(0));
     seen(&["why"], ", and not used yet");

@@ -34,7 +34,7 @@ fn a_list_of_turns_names_the_agent_under_guard_and_its_call() {
     assert!(refusal(&told).contains("history is not ours"), "{told}");
     let listed = || Some(door.env.pintle(&["why", "--list"]).out).filter(|list| list.contains("(claude)"));
     let list = wait_for(listed);
-    assert!(list.contains("exec git push --force"), "{list}");
+    assert!(list.contains(r#"exec {"command":"git push --f"#), "{list}");
 }
 
 #[test]
