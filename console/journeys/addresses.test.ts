@@ -50,7 +50,7 @@ test("an execution of one's own opens from its address, for those below admin to
   const own = await signedIn(await rig.person(), gateway, "/chat", "a-operator");
   await say(own, "look around");
   // The address of the conversation leads an administrator to it, and tells everybody else that it is not there.
-  await expect.poll(() => new URL(own.url()).pathname).toMatch(/^\/chat\/agent:main:ws:a-operator:/);
+  await expect.poll(() => decodeURIComponent(new URL(own.url()).pathname)).toMatch(/^\/chat\/agent:main:ws:a-operator:/);
   const talk = new URL(own.url()).pathname;
   await go(page, talk);
   await page.locator("[data-kind=asked]").getByText("look around").waitFor();

@@ -4,7 +4,6 @@ import type { ReactNode } from "react";
 
 import { causeOfExecution } from "../advice/advice.ts";
 import { AdviceNote } from "../advice/advice-note.tsx";
-import { Output } from "../ui/output.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { SaidText } from "../ui/said-text.tsx";
@@ -12,7 +11,7 @@ import { Sign } from "../ui/sign.tsx";
 import { wholeMs } from "../ui/took.ts";
 import { When } from "../ui/when.tsx";
 import { RequestError } from "../wire/client.ts";
-import type { Execution, OutputHead } from "../wire/types.ts";
+import type { Execution } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { knownMember } from "./member.ts";
@@ -41,8 +40,8 @@ export function ExecutionPage() {
   );
 }
 
-/** The row as the history has it, with the whole error and what a command wrote for those who may read them. */
-type Shown = Execution & { readonly errorDetail?: string | null; readonly stdout?: OutputHead | null; readonly stderr?: OutputHead | null };
+/** The row as the history has it, with the whole error for those who may read it. */
+type Shown = Execution & { readonly errorDetail?: string | null };
 
 function One({ row }: { row: Shown }) {
   const all = useWords();
@@ -130,8 +129,6 @@ function One({ row }: { row: Shown }) {
             );
           })}
         </dl>
-        <Output name={all.test.stdout} head={row.stdout} />
-        <Output name={all.test.stderr} head={row.stderr} />
       </Card>
     </Page>
   );

@@ -110,6 +110,18 @@ function particular(language: Language, example: string | undefined): Extension 
   }
 }
 
+/** Text that replaces a selection is put there by the editor: a browser would keep the looks of what was there by inline styles, which the policy of the page forbids. */
+const REPLACING = EditorView.domEventHandlers({
+  beforeinput: (event, view) => {
+    if (event.inputType !== "insertText" || event.data === null || view.state.selection.main.empty) {
+      return false;
+    }
+    event.preventDefault();
+    view.dispatch(view.state.replaceSelection(event.data), { userEvent: "input.type", scrollIntoView: true });
+    return true;
+  },
+});
+
 /** An editor for a script, for JSON or for a condition. It sits in a shadow root, where it may use constructed style sheets. */
 export default function CodeEditor({ value, onChange, language, label, id, about, isWrong = false, said, example, ref, focused }: EditorProps & { readonly focused: RefObject<boolean> }) {
   const completions = useWords().editor.completions;
@@ -141,6 +153,7 @@ export default function CodeEditor({ value, onChange, language, label, id, about
         LOOK,
         EditorState.phrases.of({ Completions: completions }),
         attributes.current.of([]),
+        REPLACING,
         EditorView.updateListener.of((update) => {
           if (update.docChanged) {
             changed.current(update.state.doc.toString());

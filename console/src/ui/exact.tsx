@@ -101,7 +101,7 @@ export function ExactBox({ text, parts, label, labelledBy, className }: About) {
         <ExactText text={text} {...(parts === undefined ? {} : { parts })} />
       </pre>
       {below > 0 && (
-        <Button look="quiet" className="text-small" onClick={() => setIsWhole(true)}>
+        <Button look="quiet" className="text-left text-small whitespace-normal!" onClick={() => setIsWhole(true)}>
           {words.below(below)}
         </Button>
       )}

@@ -20,12 +20,10 @@ pub struct Account {
     pub stdout_len: Option<usize>,
     /// Bytes on its standard error.
     pub stderr_len: Option<usize>,
-    /// The beginning of its standard output, for somebody who tests it and, of a command, for the record.
+    /// The beginning of its standard output, for somebody who tests it.
     pub stdout: Option<String>,
-    /// The same of its standard error or of its log.
+    /// The beginning of its standard error or of its log, for somebody who tests it.
     pub stderr: Option<String>,
-    /// Whether no record may have those: a hook took out what they may hold.
-    pub hides_output: bool,
     /// The status of the HTTP response.
     pub http_status: Option<u16>,
     /// Whether the response was not JSON.

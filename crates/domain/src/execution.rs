@@ -12,14 +12,12 @@ use crate::rule::{Decision, HandlerType, RuleDetails};
 use crate::verdict::VerdictKind;
 
 mod hash;
-mod output;
 mod redact;
 
 pub use hash::input_hash;
-pub use output::{KeptOutput, OutputHead};
 pub use redact::{MAX_TEXT_CHARS, masked, redacted};
 
-/// One execution. Its JSON, without the detail and the output, is what the audit chain keeps of it.
+/// One execution. Its JSON, without the detail, is what the audit chain keeps of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Execution {
     /// A UUID of version 7.
@@ -66,8 +64,6 @@ pub struct Execution {
     pub error: Option<String>,
     /// The fault, whole; encrypted where it is kept.
     pub error_detail: Option<Cause>,
-    /// The beginning of what a command wrote; encrypted where it is kept.
-    pub output: Option<Box<KeptOutput>>,
     /// Everything else.
     pub metadata: Object,
     /// When.
@@ -115,15 +111,9 @@ impl Execution {
             dedup_key: Some(format!("{}:{}{again}", stored.id, event.event_id)),
             error: ended.error.as_ref().map(|cause| redacted(cause.unredacted())),
             error_detail: ended.error,
-            output: (stored.handler == HandlerType::Command).then(|| KeptOutput::of(account)).flatten(),
             metadata: metadata(event, record, (stored, account), ended.decision),
             created_at: event.at,
         })
-    }
-
-    /// Whether it has something that is encrypted where it is kept: who reads that is recorded.
-    pub fn has_detail(&self) -> bool {
-        self.error_detail.is_some() || self.output.is_some()
     }
 
     /// The text that the audit chain keeps: the members of [`to_json`](Self::to_json), with the hash of the detail as
@@ -170,7 +160,7 @@ impl Execution {
         members
     }
 
-    /// The row as JSON, without the detail of the fault and without the output.
+    /// The row as JSON, without the detail of the fault.
     pub fn to_json(&self) -> Object {
         let value = crate::json::json!({
             "id": self.id,
@@ -374,7 +364,6 @@ mod tests {
             dedup_key: text("h:e#2"),
             error: text("\u{1f}"),
             error_detail: Some("only in the row".into()),
-            output: Some(Box::default()),
             metadata: metadata.as_object().unwrap().clone(),
             created_at: "2026-01-31T12:00:00.5Z".parse().unwrap(),
         };

@@ -20,8 +20,6 @@ use crate::db::moment;
 use crate::keyring::{DecryptError, Form, SealError, SealedPlace};
 use crate::sealing::StoreKeys;
 
-mod detail;
-
 /// The most bytes that the members of an entry beside its data take.
 const ENVELOPE_BYTES: usize = 4096;
 
@@ -49,9 +47,9 @@ pub(crate) struct Note {
 /// An execution as it is written. Its row and its entry in the chain say the same.
 #[derive(Clone, Debug)]
 pub(crate) struct ExecutionRow {
-    /// Fit for its columns; without the detail of its fault and without its output.
+    /// Fit for its columns; without the detail of its fault.
     pub(crate) execution: Execution,
-    /// Those, encrypted.
+    /// That detail, encrypted.
     pub(crate) detail: Option<Vec<u8>>,
     pub(crate) note: Note,
 }
@@ -152,8 +150,7 @@ pub(crate) fn note(tenant: &TenantId, at: Timestamp, kind: AuditKind, data: &str
 /// It is none that can be kept, in words.
 pub(crate) fn executed(execution: Execution, sealing: &StoreKeys) -> Result<ExecutionRow, StoreError> {
     let mut execution = fitting(execution)?;
-    let (error, output) = (execution.error_detail.take(), execution.output.take());
-    let detail = detail::written(error.as_ref(), output).and_then(|detail| sealed(&execution, &detail, sealing));
+    let detail = execution.error_detail.take().and_then(|detail| sealed(&execution, detail.unredacted(), sealing));
     let data = execution.to_canonical(detail.as_deref().map(sha256).as_deref());
     let note = note(&execution.tenant_id, execution.created_at, AuditKind::Record, &data)?;
     Ok(ExecutionRow { execution, detail, note })
@@ -167,7 +164,7 @@ pub(crate) fn detail_read(execution: &Execution, by: &Actor) -> Result<Note, Sto
     note(&execution.tenant_id, by.at, AuditKind::Change, &canonical(&execution.read_by(&by.name, by.at).into()))
 }
 
-/// Where the detail of the execution `id` stands.
+/// Where the detail of `execution` stands.
 pub(crate) fn place(id: &str, tenant: &TenantId) -> SealedPlace {
     SealedPlace::new("hook_executions", id, tenant.as_str(), "error_detail")
 }
@@ -177,19 +174,14 @@ fn sealed(execution: &Execution, detail: &str, sealing: &StoreKeys) -> Option<Ve
     let keyring = sealing.keyring.as_ref().ok_or(SealError::NotConfigured);
     match keyring.and_then(|keyring| keyring.seal_bytes(&place, detail.as_bytes())) {
         Ok(sealed) => Some(sealed),
-        Err(why) if execution.error.is_some() => {
-            tracing::warn!(execution = execution.id, "hooks.error_detail_not_kept: {why}");
-            None
-        }
-        // Nearly every command writes something: without a key, each run would be a line of the log.
         Err(why) => {
-            tracing::debug!(execution = execution.id, "hooks.output_not_kept: {why}");
+            tracing::warn!(execution = execution.id, "hooks.error_detail_not_kept: {why}");
             None
         }
     }
 }
 
-/// `execution` with the detail of its fault and with its output, which stand in its row as `detail`.
+/// `execution` with the detail of its fault, which stands in its row as `detail`.
 ///
 /// # Errors
 /// It cannot be decrypted.
@@ -212,8 +204,8 @@ pub(crate) fn opened(
     if opened.form == Form::Unsealed {
         tracing::warn!(execution = execution.id, "crypto.unencrypted_value_read");
     }
-    let (error_detail, output) = detail::read(opened.plain.as_str().map_err(cannot)?);
-    Ok(Execution { error_detail, output, ..execution })
+    let detail = opened.plain.as_str().map_err(cannot)?.to_owned();
+    Ok(Execution { error_detail: Some(detail.into()), ..execution })
 }
 
 fn sha256(bytes: &[u8]) -> String {

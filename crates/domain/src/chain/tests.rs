@@ -25,7 +25,6 @@ mod budget;
 mod faults;
 mod llm;
 mod order;
-mod output;
 mod scopes;
 mod verdicts;
 

@@ -39,8 +39,8 @@ pub(crate) const SQLITE_INSERT: &str = insert!("?2");
 /// The same for one whose hook is gone.
 pub(crate) const SQLITE_ORPHAN: &str = insert!("(SELECT id FROM agent_hooks WHERE id = ?2)");
 
-/// The statement that keeps `execution`, the detail of its fault and its output encrypted as `detail`; one that is there
-/// already is left as it is. It outlives its hook, which may be gone already, or be deleted at this moment.
+/// The statement that keeps `execution`, the detail of its fault encrypted as `detail`; one that is there already is left as it is. It outlives its hook, which may be
+/// gone already, or be deleted at this moment.
 pub(crate) fn insert(execution: Execution, detail: Option<Vec<u8>>, dialect: Dialect) -> Statement<'static> {
     let (sql, orphan) = match dialect {
         Dialect::Sqlite => (SQLITE_INSERT, Some(SQLITE_ORPHAN)),
@@ -170,7 +170,7 @@ fn micros_up(at: Timestamp) -> Timestamp {
     Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
 }
 
-/// An execution, and the detail of its fault and its output as they stand in the row.
+/// An execution, and the detail of its fault as it stands in the row.
 pub(crate) type WithDetail = (Execution, Option<Vec<u8>>);
 
 /// The execution `id` of `of`.
@@ -232,7 +232,6 @@ fn execution(row: &dyn Columns) -> Result<Execution, Failure> {
         dedup_key: row.maybe_string("dedup_key")?,
         error: row.maybe_string("error")?,
         error_detail: None,
-        output: None,
         metadata: body::read(&row.text("metadata")?).map_err(foreign)?,
         created_at: at.parse().map_err(|_| unknown("created_at", &at))?,
     })

@@ -15,7 +15,7 @@ const FIRST: &str = "00000000-0000-0000-0000-000000000000";
 /// Sealed values that are whole columns. Secrets of hooks are members of their settings, which others know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SealedColumn {
-    /// The details of faults, and beside them what commands wrote.
+    /// The details of faults.
     Details,
     /// What hooks that only observe are still to be sent.
     Jobs,

@@ -11,7 +11,6 @@ mod conformance;
 mod evidence;
 mod file;
 mod journal;
-mod kept_output;
 mod kill;
 mod migrations;
 mod outage;

@@ -114,7 +114,7 @@ pub fn keep_executions(store: &dyn ExecutionStore, executions: Vec<Execution>) -
 /// As a database keeps it.
 pub fn kept_form(execution: &Execution) -> Execution {
     let created_at = Timestamp::from_microsecond(execution.created_at.as_microsecond()).expect("it was a moment");
-    Execution { created_at, error_detail: None, output: None, ..execution.clone() }
+    Execution { created_at, error_detail: None, ..execution.clone() }
 }
 
 fn an_execution_comes_back_whole(store: &dyn EvidenceStore, make_hook: &MakeHook<'_>) {

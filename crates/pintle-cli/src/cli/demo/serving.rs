@@ -222,7 +222,6 @@ fn made_up(rule: &DemoRule, session: &SessionId, number: i64, at: Timestamp) -> 
         dedup_key: None,
         error: None,
         error_detail: None,
-        output: None,
         metadata,
         created_at: at,
     };
