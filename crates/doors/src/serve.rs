@@ -174,7 +174,7 @@ async fn list(door: Arc<ModelDoor>, (wire, path): (Wire, &str), request: Request
 /// The refusal of a request that the vendor did not answer. Where nobody was reached, asking again may help.
 fn unanswered(wire: Wire, error: &UpstreamError) -> Response {
     let mut response = refusal(wire, StatusCode::BAD_GATEWAY, &error.to_string());
-    if matches!(error, UpstreamError::Unreached { .. }) {
+    if matches!(error, UpstreamError::Unreached { unsent: true, .. }) {
         response.headers_mut().insert(SHOULD_RETRY, HeaderValue::from_static("true"));
     }
     response
@@ -434,8 +434,10 @@ mod tests {
 
     #[test]
     fn whoever_could_not_be_reached_may_be_asked_again() {
-        let unreached = UpstreamError::Unreached { origin: "http://x".to_owned(), cause: "no".to_owned() };
-        for (error, again) in [(unreached, "true"), (UpstreamError::Redirect("http://x".to_owned()), "false")] {
+        let unreached =
+            |unsent| UpstreamError::Unreached { origin: "http://x".to_owned(), cause: "no".to_owned(), unsent };
+        let redirect = UpstreamError::Redirect("http://x".to_owned());
+        for (error, again) in [(unreached(true), "true"), (unreached(false), "false"), (redirect, "false")] {
             assert_eq!(unanswered(Wire::OpenAi, &error).headers()[SHOULD_RETRY], again);
         }
     }

@@ -106,6 +106,8 @@ pub enum UpstreamError {
         origin: String,
         /// Why not.
         cause: String,
+        /// Nothing of the request left: it can be asked again, and nothing is paid twice.
+        unsent: bool,
     },
     /// It sends to another address, where the client's key has no business.
     #[error("`{0}` answers with a redirect, and none is followed")]
@@ -172,11 +174,13 @@ impl Upstream {
         let url = format!("{}{path}", self.base);
         let request = self.client.request(method.clone(), url).headers(head);
         let request = if method == Method::GET { request } else { request.body(body) };
-        let unreached = |cause: String| UpstreamError::Unreached { origin: self.origin.clone(), cause };
+        let unreached =
+            |cause: String, unsent: bool| UpstreamError::Unreached { origin: self.origin.clone(), cause, unsent };
         let sent = tokio::time::timeout(SILENCE, request.send()).await;
-        let answer = sent
-            .map_err(|_| unreached("it says nothing".into()))?
-            .map_err(|error| unreached(last_cause(&error.without_url())))?;
+        let answer = sent.map_err(|_| unreached("it says nothing".into(), false))?.map_err(|error| {
+            let unsent = error.is_connect();
+            unreached(last_cause(&error.without_url()), unsent)
+        })?;
         if answer.status().is_redirection() {
             return Err(UpstreamError::Redirect(self.origin.clone()));
         }

@@ -37,6 +37,9 @@ const COPIES: [&str; 8] = ["cat", "cp", "dd", "install", "link", "ln", "mv", "rs
 /// Programs that run later, or in a language of their own, what they are told.
 const LATER: [&str; 9] = ["at", "autoexpect", "batch", "crontab", "expect", "incrontab", "osascript", "tclsh", "wish"];
 
+/// Those of them of which `-l` lists and `-r` removes what is kept.
+const LISTS: [&str; 4] = ["at", "batch", "crontab", "incrontab"];
+
 /// Programs that end others, by their names or by the numbers that another one found.
 const ENDING: [&str; 5] = ["pkill", "killall", "skill", "kill", "xargs"];
 
@@ -144,7 +147,8 @@ fn of_copy(facts: &ShellFacts) -> Option<String> {
 /// Whether `text` has a program run such a command later, or start an agent without its hooks.
 fn told_later(text: &str, facts: &ShellFacts) -> Option<String> {
     let is_told = |command: &&ShellCommand| {
-        LATER.contains(&command.name.as_str()) && !command.argv.iter().any(|word| word == "-l" || word == "-r")
+        let lists = |word: &String| LISTS.contains(&command.name.as_str()) && (word == "-l" || word == "-r");
+        LATER.contains(&command.name.as_str()) && !command.argv.iter().any(lists)
     };
     facts.commands.iter().find(is_told)?;
     said_in(text)

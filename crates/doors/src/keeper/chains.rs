@@ -8,7 +8,7 @@ use super::keys::{KEPT_FOR, TextKey, key};
 use crate::request::AnswerChain;
 
 /// Most answers of one session that requests may go on from: they go on from the last one, or from one of a few before it.
-pub const MAX_CHAINS: usize = 1000;
+pub const MAX_CHAINS: usize = 100;
 
 /// Who may go on from answers: whoever got them, in the session that they named, and nobody else.
 #[derive(Clone, Debug)]
