@@ -94,7 +94,7 @@ function Row({ approval, tenant }: { approval: Approval; tenant: string | undefi
       >
         <StateWord approval={approval} />
         <span className="min-w-0">
-          <code className="font-semibold">{approval.tool}</code>{" "}
+          <code className="font-semibold"><Name of={approval.tool} /></code>{" "}
           <code className="line-clamp-2 whitespace-pre-wrap">
             <ExactText text={typeof command === "string" ? command : JSON.stringify(approval.arguments)} />
           </code>

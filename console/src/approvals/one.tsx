@@ -6,6 +6,7 @@ import { JsonDiff } from "../ui/diff.tsx";
 import { HookLink } from "../ui/hook-link.tsx";
 import { OtherTenant } from "../ui/other-tenant.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
+import { ExactText } from "../ui/exact.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { SaidText } from "../ui/said-text.tsx";
 import { When } from "../ui/when.tsx";
@@ -81,7 +82,7 @@ function Prompt({ turnId, label }: { turnId: string; label: string }) {
   return prompt === null ? null : (
     <>
       <h2 className={label}>{words.wanted}</h2>
-      <p className="line-clamp-6 border-l-3 border-line pl-3 whitespace-pre-wrap wrap-anywhere">{prompt}</p>
+      <p className="line-clamp-6 border-l-3 border-line pl-3 whitespace-pre-wrap wrap-anywhere"><ExactText text={prompt} /></p>
     </>
   );
 }

@@ -4,6 +4,7 @@ import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { Button } from "../ui/button.tsx";
 import { Area } from "../ui/field.tsx";
 import { Empty, Page } from "../ui/page.tsx";
+import { Name } from "../ui/name.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { clsx } from "../ui/clsx.ts";
 import { useApprovals, useSessions } from "../wire/queries.ts";
@@ -73,7 +74,7 @@ export function ConversationView({ sessionKey }: { sessionKey: string }) {
           {words.conversations}
         </Link>
         <h1 className="mr-auto min-w-0 truncate font-semibold">
-          {label || named?.conversation} <span className="font-normal text-muted">{named?.agent}</span>
+          {label || named?.conversation} <span className="font-normal text-muted">{named !== undefined && <Name of={named.agent} />}</span>
         </h1>
         <Link to="/turns" search={{ session: sessionKey } as never} className="text-accent underline">
           {words.turns}

@@ -175,7 +175,7 @@ function Call({ item, turn, sessionKey }: { item: Of<"call"> } & Place) {
           <code className="truncate text-muted">
             <ExactText text={typeof head === "string" ? head : ""} />
           </code>
-          {item.agent !== undefined && <span className="ml-auto text-small text-muted">{item.agent}</span>}
+          {item.agent !== undefined && <span className="ml-auto text-small text-muted"><Name of={item.agent} /></span>}
         </summary>
         <div className="mt-2 flex flex-col gap-2">
           {item.input !== undefined && <CallView tool={item.name} input={item.input} />}
@@ -274,7 +274,7 @@ function Waits({ item }: { item: Of<"approval"> }) {
     <div className={clsx("rounded-md border border-line bg-surface px-3 py-2", item.state === "waiting" && "border-l-3 border-l-ask")} data-kind="approval">
       <p className="mb-1 flex flex-wrap items-center gap-2">
         {item.state === "waiting" && <Sign kind="ask" word={words.chat.waits} />}
-        <code className="font-semibold">{item.tool}</code>
+        <code className="font-semibold"><Name of={item.tool} /></code>
         <Link to="/approvals/$id" params={{ id: item.id }} className="text-accent underline">
           {words.chat.openApproval}
         </Link>

@@ -94,8 +94,8 @@ export function useConversation(key: string, mayBegin: boolean): Conversation {
         ]);
         return { messages, status };
       } catch (failed) {
-        // One's own begins with its first message.
-        if (mayBegin && isMissing(failed)) {
+        // One's own begins with its first message; what is no address of one never does.
+        if (mayBegin && failed instanceof RequestError && failed.code === "NOT_FOUND") {
           return { messages: [], status: { isRunning: false, runId: null, activity: null } };
         }
         throw failed;

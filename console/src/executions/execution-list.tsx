@@ -150,7 +150,7 @@ function Row({ row, showHook, tenant }: { row: Execution; showHook: boolean; ten
       </span>
       <span className="truncate max-sm:order-2">
         {showHook && <span className="font-medium"><Name of={row.hook_name || (row.hook_id ?? "")} /> </span>}
-        {row.tool_name !== null && <code>{row.tool_name}</code>}
+        {row.tool_name !== null && <code><Name of={row.tool_name} /></code>}
         {!showHook && row.tool_name === null && <code>{row.event}</code>}
         {tenant !== undefined && <span className="text-small text-muted"> · {tenant}</span>}
       </span>

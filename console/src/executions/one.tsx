@@ -5,6 +5,7 @@ import type { ReactNode } from "react";
 import { causeOfExecution } from "../advice/advice.ts";
 import { AdviceNote } from "../advice/advice-note.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
+import { Name } from "../ui/name.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { SaidText } from "../ui/said-text.tsx";
 import { Sign } from "../ui/sign.tsx";
@@ -62,7 +63,7 @@ function One({ row }: { row: Shown }) {
     [all.hooks.hook, hook],
     [all.hooks.version, row.hook_version],
     [all.hooks.fields.event, <code key="event">{row.event}</code>],
-    [all.test.tool, row.tool_name === null ? null : <code key="tool">{row.tool_name}</code>],
+    [all.test.tool, row.tool_name === null ? null : <code key="tool"><Name of={row.tool_name} /></code>],
     [words.when, <When key="when" at={row.created_at} />],
     [words.took, wholeMs(row.duration_ms)],
     [all.test.error, row.errorDetail ?? row.error],

@@ -15,7 +15,7 @@ import { exception } from "./exception.ts";
 import { hindrance, hindranceOf, isRefusal } from "./may-let-through.ts";
 
 /** The rule that refused a call, as one may read it. */
-function useRule(id: string | null | undefined, wanted: boolean): Hook | undefined {
+function useRule(id: string | null | undefined, wanted: boolean): { rule: Hook | undefined; error: Error | null } {
   const { connection } = useWire();
   const found = useQuery({
     queryKey: ["hooks", "one", id],
@@ -23,7 +23,7 @@ function useRule(id: string | null | undefined, wanted: boolean): Hook | undefin
     enabled: wanted && typeof id === "string",
     retry: false,
   });
-  return found.data;
+  return { rule: found.data, error: found.error };
 }
 
 /** Whether somebody refused a call and a person may let it through: the call is asked about, tried again, and approved once.
@@ -34,13 +34,16 @@ export function LetThrough({ hook, span, turn }: { hook: TurnHook; span: TurnSpa
   const [open, setOpen] = useState(false);
   const asking = { isAdmin: useMay("admin"), isMaster: me.is_master_scope, isOthers: isOthers(turn.sessionKey, me.user_id) };
   const before = hindrance(hook, span, turn, asking);
-  const rule = useRule(hook.execution?.hookId, before === undefined);
+  const { rule, error } = useRule(hook.execution?.hookId, before === undefined);
   if (!isRefusal(hook, span)) {
     return null;
   }
   const why = before ?? (rule === undefined ? undefined : hindranceOf(rule, asking));
   if (why !== undefined) {
     return <p className="mt-3 text-muted">{words.not[why]}</p>;
+  }
+  if (error !== null) {
+    return <Problem error={error} />;
   }
   const input = span.call?.arguments;
   if (rule === undefined || span.tool === undefined || input === undefined) {

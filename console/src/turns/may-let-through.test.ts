@@ -9,6 +9,7 @@ const ADMIN = { isAdmin: true, isMaster: false, isOthers: false };
 
 test.each([
   ["a rule, an admin, one's own turn", hook(), span(), false, ADMIN, undefined],
+  ["a rule that is gone", hook({ execution: { hookId: null } }), span(), false, ADMIN, "gone"],
   ["a process hook", hook({ execution: undefined }), span(), false, ADMIN, "configuration"],
   ["an operator", hook(), span(), false, { ...ADMIN, isAdmin: false }, "role"],
   ["a sub-agent", hook(), span(), true, ADMIN, "subAgent"],

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 
 const ROOT = resolve(import.meta.dirname, "..");
 /** The members in which names stand that others gave. */
-const FOREIGN = ["name", "hook_name", "userId", "user_id", "agentId", "agent_id", "owner", "by", "tenant_name", "prompt", "slug", "device", "label"];
+const FOREIGN = ["name", "hook_name", "userId", "user_id", "agentId", "agent_id", "owner", "by", "tenant_name", "prompt", "slug", "device", "label", "tool_name", "tool", "agent"];
 /** Names that nobody but the program gives. */
 const OWN = ["page"];
 /** What chooses between two of them. */

@@ -19,7 +19,7 @@ export const en = {
   colon: ": ",
   stop: ".",
   filters: "Filters",
-  editor: { completions: "What may stand here" },
+  editor: { completions: "Suggestions" },
   copy: { action: "Copy", done: "Copied." },
   list: { loading: "Loading…", more: "Load more", newer: (n: number) => `Show ${n} new`, moved: "Show the new order" },
   pages: { overview: "Overview", turns: "Turns", chat: "Chat", approvals: "Approvals", hooks: "Hooks", executions: "Executions", chain: "Chain", health: "Health", settings: "Settings" },
@@ -40,7 +40,7 @@ export const en = {
   find: { about: "Type a part of a name. The arrow keys choose, Enter opens.", talk: "Begin a conversation", turn: "turn", label: "Page, hook, turn, conversation, agent or action", nothing: "Nothing has that name.", page: "page", hook: "hook", session: "conversation", agent: "agent", action: "action" },
   keys: {
     title: "Keys",
-    about: "They work while you type in no field; ⌘K, Ctrl-K and Esc work everywhere.",
+    about: "They work outside text fields; ⌘K, Ctrl-K and Esc work everywhere.",
     list: [
       ["⌘K, Ctrl-K", "find anything"],
       ["j, k", "next and previous row of a list"],
@@ -63,7 +63,7 @@ export const en = {
     out: "You were signed out",
     outAbout: "The session ended: it was signed out on a device of yours, it was idle for too long, or its key ended.",
     drafts: "What you typed is not lost: it is there again once you sign in under the same name.",
-    withoutAbout: "You are on the machine of the server: you need not sign in to talk to agents and to look at hooks.",
+    withoutAbout: "You are on the machine of the server: you can talk to agents and look at hooks without signing in.",
     without: "Continue without signing in",
     action: "Sign in",
   },
@@ -128,7 +128,7 @@ export const en = {
       fix: "Include all three: handler_type, event and scope.",
     },
     notJson: {
-      cause: "The answer was not JSON, and such an answer allows.",
+      cause: "The answer was not JSON, which counts as allow.",
       fix: "Check that the URL is the right one, not a login page. With “strict answers” it would be a fault.",
     },
     late: {

@@ -149,14 +149,15 @@ export const turns = {
   letThrough: {
     action: "Let it through once…",
     title: (tool: string) => `Let this call of ${tool} through once`,
-    about: (hook: string) => `The agent makes exactly this call once more. A person is asked about it, and an approval lets this one call through. ${hook} refuses every other call as before.`,
-    stays: (hook: string, name: string) => `This adds the rule “${name}”. It does not go after the approval: each time the agent makes this same call, a person is asked, until somebody deletes the rule. Then ${hook} refuses the call again.`,
+    about: (hook: string) => `The agent is asked to make exactly this call again. A person is asked about it, and an approval lets this one call through. ${hook} refuses every other call as before.`,
+    stays: (hook: string, name: string) => `This adds the rule “${name}”. The rule stays after the approval: each time the agent makes this same call, a person is asked, until somebody deletes the rule. Then ${hook} refuses the call again.`,
     sends: "This message is sent to the conversation in your name:",
     reason: (hook: string) => `a person decides about this call, in place of ${hook}`,
     again: (tool: string) => `Try the refused call of ${tool} again, exactly as it was. A person will be asked.`,
     confirm: "Ask, and try again",
     not: {
       configuration: "This call cannot be let through once: the hook is part of the configuration. Change it there.",
+      gone: "This call cannot be let through once: the rule was deleted.",
       role: "To let this call through once, you need the role admin.",
       file: "This call cannot be let through once: the rule is kept in a file. Change it there.",
       shipped: "This call cannot be let through once: the rule is shipped with the program.",

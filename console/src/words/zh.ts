@@ -49,7 +49,7 @@ export const zh: Words = {
     tenant: "租户",
     tenantHint: "默认租户或使用 API 密钥时请留空。",
     link: "在服务器上运行 pintle serve link，可以得到一个只能使用一次的登录链接。请带上与服务器相同的 --home。",
-    out: "您已退出登录",
+    out: "登录已结束",
     outAbout: "会话已结束：您在某台设备上退出了登录，或者闲置过久，或者它的密钥已失效。",
     drafts: "您输入的内容没有丢失：以同一名称重新登录后即可继续。",
     withoutAbout: "您就在服务器所在的机器上：与智能体对话、查看钩子无需登录。",

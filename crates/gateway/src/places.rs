@@ -45,7 +45,7 @@ impl Shared {
     /// The same of a turn that somebody left, which was counted before: it goes on however many there are.
     pub(crate) async fn left_turn_of(self: &Arc<Self>, tenant: &TenantId, user: &str, turn: &TurnId) -> Option<Place> {
         let counted = self.count_turn(self.turn_use(tenant, user, turn), (u32::MAX, u32::MAX)).await;
-        counted.inspect_err(|error| tracing::debug!(%error, "a turn that goes on is not counted")).ok().flatten()
+        counted.inspect_err(|error| tracing::warn!(%error, "a turn that goes on is not counted")).ok().flatten()
     }
 
     fn turn_use(&self, tenant: &TenantId, user: &str, turn: &TurnId) -> GatewayUse {

@@ -70,6 +70,22 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
     shared.keep_quotas(now, now).await;
 }
 
+/// Turns that may not go on.
+#[derive(Default)]
+struct OverTurns {
+    /// Those that are still to be ended.
+    turns: Vec<(SessionKey, TurnId)>,
+    /// Why one could not be looked at, or ended.
+    failed: Option<ApiError>,
+}
+
+impl OverTurns {
+    fn fails(&mut self, key: &SessionKey, error: ApiError) {
+        tracing::warn!(session = %key.session, tenant = %key.tenant, %error, "whether a turn may go on is not known yet");
+        self.failed.get_or_insert(error);
+    }
+}
+
 impl Shared {
     /// Looks at everybody, and at what they asked for: at that also where nobody counted anything, if it is `with_keys`.
     async fn look_at_all(self: &Arc<Self>, seen: Option<u64>, with_keys: bool) -> Result<u64, ApiError> {
@@ -134,56 +150,63 @@ impl Shared {
     async fn end_turns(self: &Arc<Self>, all: bool) -> Result<(), ApiError> {
         let found = self.blocking(move |shared| {
             let registry = Registry::read(&shared.guests.known_by, &*shared.store, Timestamp::now())?;
-            let runs = shared.runs_over(&registry, all)?;
-            Ok((runs, if all { shared.parked_over(&registry)? } else { Vec::new() }))
+            let working = shared.runs_over(&registry, all);
+            Ok((working, if all { shared.parked_over(&registry)? } else { OverTurns::default() }))
         });
-        let (runs, parked) = found.await?;
-        runs.iter().for_each(|run| run.handle.cancel());
-        for (key, turn) in parked {
+        let (working, parked) = found.await?;
+        for (key, turn) in parked.turns {
             self.work_alone(&key, Alone::Stopped(turn)).await;
         }
-        Ok(())
+        // What could not be looked at is looked at again, after the others have ended.
+        working.failed.or(parked.failed).map_or(Ok(()), Err)
     }
 
-    /// The runs of this node that may not go on, of `all` or of those with a key. What persons are asked about them is void.
-    fn runs_over(&self, registry: &Registry<'_>, all: bool) -> Result<Vec<Arc<Run>>, ApiError> {
-        let mut over = Vec::new();
+    /// Cancels the runs of this node that may not go on, of `all` or of those with a key. What persons are asked about
+    /// them is void. One that cannot be looked at keeps no other going.
+    fn runs_over(&self, registry: &Registry<'_>, all: bool) -> OverTurns {
+        let mut over = OverTurns::default();
         for run in self.lanes.all() {
             let keys = run.keys();
             if !all && keys.is_empty() {
                 continue;
             }
-            if let Some(why) = registry.why_over(&run.key.tenant, &run.name.user, &keys)? {
-                self.is_over(&run.key, why)?;
-                over.push(run);
+            let ended = registry.why_over(&run.key.tenant, &run.name.user, &keys).and_then(|why| {
+                let Some(why) = why else { return Ok(()) };
+                run.handle.cancel();
+                self.is_over(&run.key, why)
+            });
+            ended.unwrap_or_else(|error| over.fails(&run.key, error));
+        }
+        over
+    }
+
+    /// The turns that wait for a person, that nobody works here, and that may not go on. What persons are asked about
+    /// them is void.
+    fn parked_over(&self, registry: &Registry<'_>) -> Result<OverTurns, ApiError> {
+        let waiting = self.store.approvals(&ApprovalQuery::waiting(TenantScope::All, MAX_QUESTIONS))?;
+        let waiting = waiting.into_iter().map(|it| SessionKey { tenant: it.tenant_id, session: it.session_id });
+        let mut over = OverTurns::default();
+        for key in waiting.collect::<BTreeSet<_>>() {
+            match self.parked_is_over(registry, &key) {
+                Ok(turn) => over.turns.extend(turn.map(|turn| (key, turn))),
+                Err(error) => over.fails(&key, error),
             }
         }
         Ok(over)
     }
 
-    /// The turns that wait for a person, that nobody works here, and that may not go on. What persons are asked about
-    /// them is void.
-    fn parked_over(&self, registry: &Registry<'_>) -> Result<Vec<(SessionKey, TurnId)>, ApiError> {
-        let waiting = self.store.approvals(&ApprovalQuery::waiting(TenantScope::All, MAX_QUESTIONS))?;
-        let waiting = waiting.into_iter().map(|it| SessionKey { tenant: it.tenant_id, session: it.session_id });
-        let mut over = Vec::new();
-        for key in waiting.collect::<BTreeSet<_>>() {
-            let Some(name) = SessionName::kept(key.session.as_str()).filter(|_| self.lanes.of(&key).is_none()) else {
-                continue;
-            };
-            let session = Session::fold(self.sessions.journal(&key)?);
-            let Some(turn) = session.open().map(|open| open.turn_id.clone()) else { continue };
-            let keys: BTreeSet<String> = session.asked_with().map(str::to_owned).into_iter().collect();
-            let Some(why) = registry.why_over(&key.tenant, &name.user, &keys)? else { continue };
-            self.is_over(&key, why)?;
-            // Where its files are elsewhere, that node ends it.
-            if self.life.nodes.may_have(&name, self.sessions.last_node(&key)?.as_deref()).is_ok()
-                && !self.life.draining.is_cancelled()
-            {
-                over.push((key, turn));
-            }
-        }
-        Ok(over)
+    /// The turn of the session `key` that waits, that nobody works here, that may not go on and that this node may end.
+    fn parked_is_over(&self, registry: &Registry<'_>, key: &SessionKey) -> Result<Option<TurnId>, ApiError> {
+        let name = SessionName::kept(key.session.as_str()).filter(|_| self.lanes.of(key).is_none());
+        let Some(name) = name else { return Ok(None) };
+        let session = Session::fold(self.sessions.journal(key)?);
+        let Some(turn) = session.open().map(|open| open.turn_id.clone()) else { return Ok(None) };
+        let keys: BTreeSet<String> = session.asked_with().map(str::to_owned).into_iter().collect();
+        let Some(why) = registry.why_over(&key.tenant, &name.user, &keys)? else { return Ok(None) };
+        self.is_over(key, why)?;
+        // Where its files are elsewhere, that node ends it.
+        let is_here = self.life.nodes.may_have(&name, self.sessions.last_node(key)?.as_deref()).is_ok();
+        Ok(Some(turn).filter(|_| is_here && !self.life.draining.is_cancelled()))
     }
 
     /// What persons are asked about the turn of a session is void, and says `why`.

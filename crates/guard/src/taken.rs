@@ -265,10 +265,11 @@ fn packed_and_unpacked(commands: &[ShellCommand], hidden: bool) -> Vec<Carried> 
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn commands(texts: &[&str]) -> Vec<ShellCommand> {
+    /// Commands as whose words stand between single blanks.
+    pub(crate) fn commands(texts: &[&str]) -> Vec<ShellCommand> {
         let command = |text: &&str| {
             let argv: Vec<String> = text.split(' ').map(str::to_owned).collect();
             ShellCommand { name: argv[0].clone(), argv, ..ShellCommand::default() }

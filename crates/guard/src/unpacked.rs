@@ -199,14 +199,7 @@ fn patched<'c>(command: &ShellCommand, words: &Words<'c>) -> Option<&'c str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn commands(texts: &[&str]) -> Vec<ShellCommand> {
-        let command = |text: &&str| {
-            let argv: Vec<String> = text.split(' ').map(str::to_owned).collect();
-            ShellCommand { name: argv[0].clone(), argv, ..ShellCommand::default() }
-        };
-        texts.iter().map(command).collect()
-    }
+    use crate::taken::tests::commands;
 
     #[test]
     fn what_holds_anything_is_known_by_where_it_goes() {

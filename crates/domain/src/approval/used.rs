@@ -7,7 +7,7 @@ use crate::json::{Object, Value};
 /// The action of an entry of the chain that says that an approval was used.
 pub const APPROVAL_USED: &str = "approval_used";
 
-/// The action of an entry of the chain that says that a person refused the call.
+/// The action of an entry of the chain that says that a person refused the call, or that nobody answered in time.
 pub const APPROVAL_REFUSED: &str = "approval_refused";
 
 /// The member of such an entry that names the approval.

@@ -146,7 +146,8 @@ impl ApiKey {
 
     /// Whether it counts at `now`.
     pub fn is_good(&self, now: Timestamp) -> bool {
-        let is_over = |at: &String| at.parse::<Timestamp>().is_ok_and(|at| at <= now);
+        // A time that cannot be read gives nothing.
+        let is_over = |at: &String| !at.parse::<Timestamp>().is_ok_and(|at| at > now);
         self.revoked_at.is_none() && !self.expires_at.as_ref().is_some_and(is_over)
     }
 }

@@ -149,6 +149,7 @@ fn block_kind(document: &JsonDocument, block: &Node) -> Result<BlockKind, String
 
 /// Whether a block of `kind`, which is not known here, may be a call: of a later version of a kind that is known, too.
 pub(super) fn is_like_call(kind: &str) -> bool {
+    let kind = kind.to_lowercase();
     ["_use", "_call"].iter().any(|end| kind.ends_with(end) || kind.contains(&format!("{end}_")))
 }
 

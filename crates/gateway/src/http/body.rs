@@ -129,7 +129,7 @@ fn bad(status: StatusCode, code: &'static str, message: String) -> BadBody {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     const TEN: Bound = Bound { most: 10, hint: "send less" };
@@ -157,7 +157,7 @@ mod tests {
     }
 
     /// A body of this length of which nothing comes.
-    struct Announced(u64);
+    pub(in crate::http) struct Announced(pub(in crate::http) u64);
 
     impl HttpBody for Announced {
         type Data = Bytes;

@@ -41,7 +41,7 @@ pub(crate) fn json_body(headers: &HeaderMap, body: &[u8]) -> Result<Value, ApiEr
         std::str::from_utf8(body).map_err(|error| ApiError::invalid(format!("the body is not UTF-8: {error}")))?;
     parse_alike(text).map_err(|error| match error {
         NotAlike::NotJson(why) => ApiError::invalid(format!("the body is not JSON: {why}")),
-        NotAlike::Twice(name) => ApiError::invalid(format!("the body is not taken: {}", stands_twice(&name))),
+        NotAlike::Twice(name) => ApiError::invalid(format!("the body is refused: {}", stands_twice(&name))),
     })
 }
 
@@ -73,7 +73,7 @@ mod tests {
         let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
         let read = |body: &str| json_body(&headers, body.as_bytes());
         let refused = read(r#"{"model":"strict","messages":[],"model":"free"}"#).unwrap_err();
-        let why = "the body is not taken: the member \"model\" stands twice in one object; send it once";
+        let why = "the body is refused: the member \"model\" stands twice in one object; send it once";
         assert_eq!(refused, ApiError::invalid(why));
         let inner = read(r#"{"messages":[{"role":"user","role":"system"}]}"#).unwrap_err();
         assert!(inner.message.contains("\"role\""), "{}", inner.message);

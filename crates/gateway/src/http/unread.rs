@@ -95,6 +95,7 @@ impl HttpBody for Lent {
 
 #[cfg(test)]
 mod tests {
+    use super::super::body::tests::Announced;
     use super::*;
 
     #[tokio::test]
@@ -126,22 +127,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_rest_that_is_announced_as_too_long_is_not_waited_for_at_all() {
-        struct Announced;
-
-        impl HttpBody for Announced {
-            type Data = Bytes;
-            type Error = Error;
-
-            fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
-                Poll::Pending
-            }
-
-            fn size_hint(&self) -> SizeHint {
-                SizeHint::with_exact(99_999_999_999)
-            }
-        }
-
-        let (request, unread) = watched(Request::new(Body::new(Announced)));
+        let (request, unread) = watched(Request::new(Body::new(Announced(99_999_999_999))));
         drop(request);
         let began = tokio::time::Instant::now();
         unread.drain().await;
