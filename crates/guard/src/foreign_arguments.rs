@@ -31,6 +31,35 @@ const PROGRAMS: [&str; 7] = ["command", "cmd", "program", "executable", "binary"
 /// The members which hold the words of a program.
 const WORDS: [&str; 5] = ["args", "argv", "arguments", "params", "parameters"];
 
+/// Members that say what to read, and how much of it.
+const ASKED: [&str; 25] = [
+    "path",
+    "paths",
+    "file",
+    "files",
+    "filepath",
+    "filepaths",
+    "filename",
+    "uri",
+    "query",
+    "q",
+    "key",
+    "keys",
+    "head",
+    "tail",
+    "offset",
+    "limit",
+    "encoding",
+    "startline",
+    "endline",
+    "lines",
+    "owner",
+    "repo",
+    "ref",
+    "branch",
+    "length",
+];
+
 /// The members that say what a tool does which does many things.
 const ACTIONS: [&str; 8] = ["action", "operation", "op", "method", "mode", "command", "cmd", "type"];
 
@@ -307,13 +336,13 @@ pub(crate) fn reads_only(native: &str, arguments: &Object) -> bool {
     let words = words_of(native.rsplit("__").next().unwrap_or(native));
     let Some((verb, what)) = words.split_first() else { return false };
     let is_reading = READING.contains(&verb.as_str()) && what.iter().all(|word| WHAT_IS_READ.contains(&word.as_str()));
-    let says_more = |member: &str| {
-        let member = plain(member);
-        let is_asked = matches!(member.as_str(), "query" | "q" | "key" | "keys");
-        ACTIONS.contains(&member.as_str()) || (SAID.contains(&member.as_str()) && !is_asked)
-    };
-    let is_plain = |arguments: &Object| !arguments.iter().any(|(member, _)| says_more(member));
-    is_reading && is_plain(arguments) && !has_files_as_members(arguments) && run(arguments).is_empty()
+    is_reading && asks_only(arguments) && run(arguments).is_empty()
+}
+
+/// Whether all that `arguments` say, however deep, is what to read: what is not known may say where to write.
+fn asks_only(arguments: &Object) -> bool {
+    let is_known = arguments.keys().all(|member| ASKED.contains(&plain(member).as_str()));
+    is_known && arguments.values().flat_map(objects).all(asks_only)
 }
 
 /// Whether the tool `native` or its `arguments` say one of `verbs`.

@@ -29,7 +29,7 @@ const COMMANDS: [&str; 12] = [
 const PAIRS: [(&str, &str); 2] = [("audit", "export"), ("mcp", "accept")];
 
 /// How far behind the program its command stands in a text that is not read as that of a shell.
-const NEAR: usize = 4;
+const NEAR: usize = 8;
 
 /// Programs that give a file another name.
 const COPIES: [&str; 8] = ["cat", "cp", "dd", "install", "link", "ln", "mv", "rsync"];
@@ -45,6 +45,28 @@ const ENDING: [&str; 5] = ["pkill", "killall", "skill", "kill", "xargs"];
 
 /// The units of the guard, as systemd calls them.
 const UNITS: [&str; 2] = ["pintle-guard.service", "pintle-guard.socket"];
+
+/// What of a service manager ends or changes them, wherever it stands.
+const CHANGING: [&str; 18] = [
+    "bootout",
+    "clean",
+    "disable",
+    "edit",
+    "freeze",
+    "isolate",
+    "kill",
+    "link",
+    "mask",
+    "reenable",
+    "remove",
+    "restart",
+    "revert",
+    "set-property",
+    "stop",
+    "try-restart",
+    "unload",
+    "unmask",
+];
 
 /// What of a service manager leaves services as they are, or starts them.
 const HARMLESS: [&str; 17] = [
@@ -125,8 +147,7 @@ fn of_pintle(command: &ShellCommand, facts: &ShellFacts) -> Option<String> {
     }
     let is_unread = |word: &String| word.is_empty() || word.contains(['$', '`', '*', '?', '{']);
     let cannot_be_known = places.iter().any(|at| is_unread(&words[*at])) || (facts.unknown && !is_sure);
-    (command.name == PINTLE && cannot_be_known)
-        .then(|| format!("which command of `{PINTLE}` it would run cannot be known"))
+    cannot_be_known.then(|| format!("which command of `{PINTLE}` it would run cannot be known"))
 }
 
 /// Whether a file that gets a name of its own from `pintle` is run as only a person may.
@@ -161,7 +182,8 @@ pub(crate) fn said_in(text: &str) -> Option<String> {
     let is_own = |word: &str| word.rsplit(['/', '=']).next().is_some_and(|file| may_be(file, PINTLE));
     let mut programs = (0..words.len()).filter(|at| is_own(words[*at]));
     let command = programs.find_map(|at| {
-        let behind: Vec<String> = words[at + 1..].iter().take(NEAR).map(|word| (*word).to_owned()).collect();
+        let behind = words[at + 1..].iter().filter(|word| !word.starts_with('-'));
+        let behind: Vec<String> = behind.take(NEAR).map(|word| (*word).to_owned()).collect();
         (0..behind.len()).find_map(|at| persons(&behind[at..]))
     });
     let by_agent = || UNGUARDED.iter().find_map(|agent| agent.said_in(text));
@@ -177,9 +199,11 @@ fn of_service(command: &ShellCommand) -> Option<String> {
         word.contains(PINTLE) || (is_pattern && UNITS.iter().any(|unit| pattern_means(word, unit)))
     };
     let is_manager = matches!(name, "systemctl" | "launchctl");
-    let changes = || words().next().is_some_and(|verb| !HARMLESS.contains(&verb));
-    (is_manager && words().any(is_unit) && changes())
-        .then(|| format!("`{name}` would end or change what guards this agent"))
+    // The first word may be the value of an option.
+    let verb = words().find(|word| CHANGING.contains(word));
+    let verb = verb.or_else(|| words().next().filter(|verb| !HARMLESS.contains(verb)));
+    let (verb, unit) = (verb?, words().find(|word| is_unit(word))?);
+    is_manager.then(|| format!("`{name} {verb} {unit}` would end or change what guards this agent"))
 }
 
 /// Whether a text ends the guard's own programs, which it names.

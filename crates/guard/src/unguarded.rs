@@ -151,7 +151,8 @@ impl UnguardedStart {
         let empties = |word: &String| word == "-" || word == "-i" || word.starts_with("--ignore-e");
         let is_moving = ELSEWHERE.contains(&name) || (name == "env" && words.iter().any(empties));
         let is_started = |command: &ShellCommand| {
-            let installs = || command.argv.iter().any(|word| INSTALLS.contains(&word.as_str()));
+            let verb = || command.argv.iter().skip(1).find(|word| !word.starts_with('-'));
+            let installs = || verb().is_some_and(|word| INSTALLS.contains(&word.as_str()));
             self.told(command).is_some() && !(RUNNERS.contains(&command.name.as_str()) && installs())
         };
         is_moving && behind.iter().take_while(|command| command.depth > wrapper.depth).any(is_started)
@@ -225,10 +226,12 @@ fn is_setter(command: &ShellCommand, name: &str) -> bool {
 
 /// Whether `text` sets the variable `name`.
 fn sets(text: &str, name: &str) -> bool {
-    text.contains(&format!("for {name} in"))
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.windows(2).any(|pair| matches!(pair[0], "for" | "select") && pair[1].trim_end_matches(';') == name)
         || text.match_indices(name).any(|(at, _)| {
             let is_whole = !text[..at].ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
-            is_whole && text[at + name.len()..].starts_with('=')
+            let behind = &text[at + name.len()..];
+            is_whole && behind.strip_prefix('+').unwrap_or(behind).starts_with('=')
         })
 }
 
@@ -243,6 +246,8 @@ mod tests {
             ("export HOME=/x; claude", true),
             ("env 'HOME=/x' claude", true),
             ("for HOME in /x; do claude; done", true),
+            ("for  HOME in /x; do claude; done", true),
+            ("HOME+=/x claude", true),
             ("MY_HOME=/x claude", false),
             ("echo $HOME && claude", false),
         ] {

@@ -141,6 +141,10 @@ impl Look<'_> {
         let globs = GLOBS.iter().filter_map(|member| arguments.get(member)).flat_map(strings);
         let mut globs = globs.filter(|glob| !glob.starts_with('!')).flat_map(braces::listed);
         let finds = |glob: String| {
+            // So many forms that they are not told apart: it may be any of them.
+            if glob.contains('{') {
+                return self.leads_to_secrets(path);
+            }
             let names = self.names(&format!("{path}/**/{glob}"));
             let may =
                 |file: &&str| homes.iter().any(|home| may_mean(&format!("{home}/{file}"), self.files.home, &names));

@@ -10,6 +10,9 @@ use crate::path_pattern::mark;
 /// Programs that lay one folder over another one.
 const MOUNTS: [&str; 7] = ["mount", "bindfs", "fuse-overlayfs", "unionfs", "unionfs-fuse", "mergerfs", "sshfs"];
 
+/// Those of which a process stands among the words by itself, or behind an option of another name.
+const PLACED: [&str; 6] = ["criu", "eu-stack", "gcore", "nsenter", "pstack", "reptyr"];
+
 /// Programs that reach into another process.
 const ATTACHES: [&str; 13] = [
     "gdb",
@@ -90,7 +93,8 @@ impl Look<'_> {
         let numbers = words.iter().flat_map(|word| word.split(|letter: char| !letter.is_ascii_digit()));
         let is_known = numbers.filter(|number| !number.is_empty()).any(|number| self.is_of_guard(number));
         let is_option = |word: &str| word.starts_with("-p") || word.starts_with("--pid");
-        let is_asked = |at: usize, word: &str| is_option(word) || (at > 0 && is_option(&words[at - 1]));
+        let by_place = PLACED.contains(&command.name.as_str());
+        let is_asked = |at: usize, word: &str| by_place || is_option(word) || (at > 0 && is_option(&words[at - 1]));
         let is_any = words.iter().enumerate().any(|(at, word)| word.contains(['$', '`', '…']) && is_asked(at, word));
         (is_known || is_any).then(|| {
             format!("`{}` would reach into what guards this agent, or into a process that is not known", command.name)

@@ -185,6 +185,8 @@ const HELD_TEXTS: &[&str] = &[
 ];
 
 const HELD_TOOLS: &[(&str, &str)] = &[
+    ("mcp__x__get_image", r#"{"url":"https://x","output_path":".claude/settings.json"}"#),
+    ("mcp__x__get_files", r#"{"files":[{"path":".claude/settings.json","content":"{}"}]}"#),
     ("Write", r#"{"file_path":".claude/settings.json","content":"{}"}"#),
     ("Write", r#"{"file_path":".gemini/settings.json","content":"{}"}"#),
     ("Write", r#"{"file_path":"pintle.toml","content":""}"#),
@@ -240,6 +242,9 @@ const HELD_TOOLS: &[(&str, &str)] = &[
 
 /// Starts of agents that no hook would guard, and changes of their settings by their own commands.
 const HELD_STARTS: &[&str] = &[
+    "HOME+=/x claude",
+    "for  HOME in /x; do claude; done",
+    "sudo npx @anthropic-ai/claude-code -p install",
     "CLAUDE_CODE_SIMPLE=1 claude -p x",
     "CLAUDE_CODE_SAFE_MODE=1 claude -p x",
     "codex exec --ignore-user-config x",
@@ -285,6 +290,10 @@ const HELD_STARTS: &[&str] = &[
 
 /// Commands that answer for a person, or end what guards agents.
 const HELD_COMMANDS: &[&str] = &[
+    "systemctl --user -o cat stop pintle-guard.service",
+    "echo 'pintle --home /a --config /b guard uninstall --yes' | at now",
+    "gcore \"$(pgrep -f guard)\"",
+    "pintl? \"$(cat c)\" stop",
     "setsid -f /usr/bin/pintl[e] guard uninstall --host codex --yes",
     "/usr/bin/p?ntle approvals approve 1",
     "/usr/bin/pin*e trust .",

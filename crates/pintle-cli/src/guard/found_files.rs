@@ -133,7 +133,9 @@ impl FileSearch<'_> {
             Err(error) => return is_nothing(&error).then_some(false),
         };
         let is_within = self.all.is_some_and(|(folder, left)| left == names.len() && real.starts_with(folder));
-        if is_within || !real.is_dir() || !self.followed.insert((real, names.len())) {
+        // What is passed by within it is looked at only here.
+        let is_passed = real.components().any(|part| PASSED_BY.iter().any(|name| part.as_os_str() == *name));
+        if (is_within && !is_passed) || !real.is_dir() || !self.followed.insert((real, names.len())) {
             return Some(false);
         }
         self.below(link, names, true)

@@ -72,8 +72,7 @@ impl Reading<'_> {
                 "-delete" => found.iter().for_each(|field| self.deletes(field, "find", state)),
                 "-exec" | "-execdir" | "-ok" | "-okdir" => {
                     let rest = &tests[at..];
-                    let ends = |field: &Field| field.text == ";" || field.text == "+";
-                    let end = rest.iter().position(ends).unwrap_or(rest.len());
+                    let end = names::end_of_command(rest).unwrap_or(rest.len());
                     self.on_found(&rest[..end], found, state);
                     at += end + 1;
                 }

@@ -46,6 +46,12 @@ const NESTING: u32 = 32;
 /// Patterns, one of which a name fits; none where it may be any.
 type Names = Option<Vec<String>>;
 
+/// Where the command of `-exec` ends that begins `words`: a plus ends it only behind what stands for the files.
+pub(super) fn end_of_command(words: &[Field]) -> Option<usize> {
+    let ends = |at: usize| words[at].text == ";" || (words[at].text == "+" && at > 0 && words[at - 1].text == "{}");
+    (0..words.len()).find(|at| ends(*at))
+}
+
 /// The patterns of `-name` and `-iname`, one of which each file fits with which `tests` do something, such as to print it;
 /// none where that may be any file, or the tests are not understood.
 pub(super) fn names(tests: &[Field]) -> Names {
@@ -132,7 +138,7 @@ impl Expression<'_> {
             "-exec" | "-execdir" | "-ok" | "-okdir" => {
                 self.reached.push(before.clone());
                 let rest = self.words.get(self.at..).unwrap_or_default();
-                let end = rest.iter().position(|field| field.text == ";" || field.text == "+");
+                let end = end_of_command(rest);
                 self.at += end.map_or(rest.len(), |end| end + 1);
                 before
             }
