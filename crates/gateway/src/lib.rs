@@ -36,6 +36,7 @@ mod error;
 mod frame;
 mod guards;
 mod guessing;
+mod heads;
 mod heard;
 mod hook_watch;
 mod http;

@@ -1,5 +1,6 @@
 //! Sockets, and the connections that come in over them.
 
+use std::convert::Infallible;
 use std::fs::{File, Permissions};
 use std::io::{self, Cursor};
 use std::net::SocketAddr;
@@ -25,6 +26,7 @@ use tokio_util::task::TaskTracker;
 use tower::Service as _;
 
 use crate::door::{OtherEnd, Peer};
+use crate::heads::{Answering, HEAD_TIME, REST_TIME, TimedHeads};
 use crate::http::{numbers, router};
 use crate::rare_line::RareLine;
 use crate::settings::{Address, ForeignAgents, addresses};
@@ -32,8 +34,6 @@ use crate::tls::Tls;
 use crate::watching::watch;
 use crate::{BadSettings, Gateway};
 
-/// How long the head of a request may take. Source: the published protocol.
-const HEAD_TIME: Duration = Duration::from_secs(10);
 /// What a connection of HTTP/2 begins with. Source: RFC 9113.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// How long a handshake may take.
@@ -237,16 +237,37 @@ impl Reception {
         if head.is_empty() {
             return;
         }
+        let is_http2 = head == PREFACE;
         let stream = join(Cursor::new(head).chain(from), to);
+        if is_http2 {
+            return self.answer(stream, peer, None).await;
+        }
+        let answering = Answering::default();
+        self.answer(TimedHeads::new(stream, answering.clone()), peer, Some(answering)).await;
+    }
+
+    async fn answer<S>(self, stream: S, peer: Peer, answering: Option<Answering>)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
         let Self { router, stop, .. } = self;
         let service = service_fn(move |request: hyper::Request<Incoming>| {
-            let mut router = router.clone();
+            let (mut router, answering) = (router.clone(), answering.clone());
+            if let Some(answering) = &answering {
+                answering.begin();
+            }
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(peer);
-            async move { router.call(request).await }
+            async move {
+                let response = router.call(request).await?;
+                Ok::<_, Infallible>(match answering {
+                    Some(answering) => answering.until_written(response),
+                    None => response,
+                })
+            }
         });
         let mut builder = auto::Builder::new(TokioExecutor::new());
-        builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIME);
+        builder.http1().timer(TokioTimer::new()).header_read_timeout(REST_TIME);
         builder.http2().timer(TokioTimer::new()).keep_alive_interval(Some(HEAD_TIME));
         let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
         tokio::pin!(connection);

@@ -13,26 +13,35 @@ use store::{Durability, Store, StoreKeys, open_with};
 
 /// Runs a program on a terminal of its own and answers its question there. Arguments: the answer, the program, its
 /// arguments.
+///
+/// Who leads the session of a terminal takes what nobody has read yet along when it ends, so that is not the program: its
+/// leader says behind it how it ended, and stays until that was read.
 pub(crate) const ON_TERMINAL: &str = "
-import os, pty, sys
+import os, pty, signal, sys
 pid, terminal = pty.fork()
 if pid == 0:
-    os.execv(sys.argv[2], sys.argv[2:])
+    program = os.fork()
+    if program == 0:
+        os.execv(sys.argv[2], sys.argv[2:])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ended = os.waitstatus_to_exitcode(os.waitpid(program, 0)[1])
+    os.write(1, b'\\x1e%d\\x1e' % ended)
+    os.read(0, 1)
+    os._exit(0)
 answer = sys.argv[1].encode()
 shown = b''
-while True:
+while shown.count(b'\\x1e') < 2:
     try:
         piece = os.read(terminal, 65536)
     except OSError:
-        break
-    if not piece:
         break
     shown += piece
     if answer and b'[y/N]' in shown:
         os.write(terminal, answer)
         answer = b''
+shown, ended, _ = shown.split(b'\\x1e')
 sys.stdout.buffer.write(shown.replace(b'\\r\\n', b'\\n'))
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+sys.exit(int(ended))
 ";
 
 /// A process hook in plain sh that answers `result` to lines that fit `pattern`, a pattern of `case`, and has no

@@ -59,10 +59,11 @@ fn a_failed_turn_and_a_low_budget_are_found_again_and_told_once() {
     env.user_config(silent);
     let mut server = Server::start(env);
     server.admin("ben").refused("chat.send", json!({ "message": "go" }));
-    let spends = "import glob, sqlite3, sys, time
+    // To the microsecond: a whole second may have begun before the last server looked.
+    let spends = "import datetime, glob, sqlite3, sys
 [file] = glob.glob(sys.argv[1] + '/**/pintle.db', recursive=True)
 store = sqlite3.connect(file, timeout=30)
-now = time.strftime('%Y-%m-%dT%H:%M:%S.000000Z', time.gmtime())
+now = datetime.datetime.now(datetime.timezone.utc).strftime('%Y-%m-%dT%H:%M:%S.%fZ')
 changed = store.execute('UPDATE tenant_hook_budget SET used = 900000, last_warned_at = ?', (now,))
 assert changed.rowcount == 1
 store.commit()";

@@ -35,7 +35,8 @@ impl Receiver {
             if seen.len() >= count {
                 return seen;
             }
-            assert!(began.elapsed() < PATIENCE, "{} of {count} came", seen.len());
+            let bodies = || seen.iter().map(|it| it.body.clone()).collect::<Vec<_>>();
+            assert!(began.elapsed() < PATIENCE, "{} of {count} came: {:#?}", seen.len(), bodies());
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
     }

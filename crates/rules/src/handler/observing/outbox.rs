@@ -237,6 +237,8 @@ impl ObserverPool {
         if tokio::time::timeout(SEND_TIME, sent).await.is_ok() {
             return;
         }
+        // Else this program's own look, which comes every second, takes again what is given back.
+        self.ending.cancel();
         let waiting = self.waiting().queue.take_out(Job::is_found);
         for lease in waiting.into_iter().filter_map(|job| job.lease) {
             outbox.give_back(lease).await;
