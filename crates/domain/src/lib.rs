@@ -12,6 +12,8 @@ mod mac;
 pub mod nearest;
 pub mod id;
 pub mod caller_role;
+pub mod unseen;
+pub mod person_name;
 pub mod identity;
 pub mod json;
 mod kept_message;

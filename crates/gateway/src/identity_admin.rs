@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use domain::id::TenantId;
+use domain::person_name::HostOwners;
 use domain::rule::Edition;
 use domain::store::Actor;
 use jiff::Timestamp;
@@ -31,12 +32,13 @@ const MAX_NAME: usize = 255;
 pub struct IdentityAdmin {
     store: Arc<dyn Store>,
     edition: Edition,
+    owners: HostOwners,
 }
 
 impl IdentityAdmin {
-    /// One over `store`.
-    pub fn new(store: Arc<dyn Store>, edition: Edition) -> Self {
-        Self { store, edition }
+    /// One over `store`, of a host that `owners` own.
+    pub fn new(store: Arc<dyn Store>, edition: Edition, owners: HostOwners) -> Self {
+        Self { store, edition, owners }
     }
 
     /// Lets those pass who have at least `role` themselves.

@@ -219,7 +219,11 @@ impl Gateway {
             rates: Rates::new(settings.requests_per_minute),
             agents: settings.agents.clone(),
             quotas: Quotas::default(),
-            admin: IdentityAdmin::new(host.store.clone(), host.host_rules.edition()),
+            admin: IdentityAdmin::new(
+                host.store.clone(),
+                host.host_rules.edition(),
+                settings.known_by.owners().clone(),
+            ),
             changed: Notify::new(),
         };
         let push = pushed::listen(&host);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use domain::id::{DEFAULT_SLUG, TenantId};
+use domain::person_name::HostOwners;
 use domain::store::{ApiKey, ConsoleSession, Member, SecretDigest, SessionOrigin, StoreError, Tenant};
 use jiff::{SignedDuration, Timestamp};
 use rules::admin::CallerRole;
@@ -26,9 +27,6 @@ const MAY_NOT_TALK: &str = "the user who asked for the turn may no longer talk t
 /// Why turns end whose key is none any more.
 const KEY_IS_OVER: &str = "the API key that asked for the turn was revoked or has expired";
 
-/// The owner where no file names one.
-const SYSTEM: &str = "system";
-
 /// The user of somebody who did not say who they are, on their own machine.
 pub(crate) const LOCAL_USER: &str = "local";
 
@@ -50,14 +48,13 @@ pub(crate) struct KnownBy {
     /// The digest of the gateway token.
     token: Option<SecretDigest>,
     /// The users who own the host, with that token.
-    owners: Vec<String>,
+    owners: HostOwners,
 }
 
 impl KnownBy {
     pub(crate) fn new(token: Option<&str>, owners: Vec<String>) -> Self {
         let token = token.map(SecretDigest::of);
-        let owners = if owners.is_empty() { vec![SYSTEM.to_owned()] } else { owners };
-        Self { token, owners }
+        Self { token, owners: HostOwners::named(owners) }
     }
 
     /// Whether `token` is the gateway token. Digests are compared: how long that takes says nothing of the token.
@@ -78,12 +75,17 @@ impl KnownBy {
 
     /// Who owns the host first.
     pub(crate) fn first_owner(&self) -> &str {
-        self.owners.first().map_or(SYSTEM, String::as_str)
+        self.owners.first()
+    }
+
+    /// The users who own the host.
+    pub(crate) fn owners(&self) -> &HostOwners {
+        &self.owners
     }
 
     /// The role of `user` with the gateway token.
     fn role_of(&self, user: &str) -> CallerRole {
-        if self.owners.iter().any(|owner| owner == user) { CallerRole::Owner } else { CallerRole::Admin }
+        if self.owners.has(user) { CallerRole::Owner } else { CallerRole::Admin }
     }
 }
 

@@ -3,22 +3,18 @@
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _};
 
+use domain::unseen::{is_blank, is_unseen_in_line, turns_direction};
+
 /// Whether a terminal would act on `c`, or show what follows in another order. Joiners and marks of direction stay:
 /// texts in many languages need them, and they only concern the letters beside them.
 fn acts(c: char) -> bool {
     let control = c.is_control() && !matches!(c, '\n' | '\t');
-    control || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// Whether nothing is seen of `c`, so that two names with and without it look the same.
-fn is_unseen(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{200b}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-        || matches!(c, '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    control || turns_direction(c)
 }
 
 /// Whether `c` is spelled out within a line.
 pub fn is_hidden(c: char) -> bool {
-    acts(c) || is_unseen(c) || matches!(c, '\n' | '\t')
+    acts(c) || is_unseen_in_line(c) || matches!(c, '\n' | '\t')
 }
 
 /// A name or a line: all is spelled out that is not seen, moves a terminal or turns the direction of reading around.
@@ -41,9 +37,9 @@ pub fn prose(text: &str) -> String {
 /// How many blanks in a row are shown as they are: more may stand there to move what follows out of sight.
 const MAX_BLANKS: usize = 8;
 
-/// Whether `c` takes room in which nothing is seen.
-fn is_blank(c: char) -> bool {
-    c.is_whitespace() || matches!(c, '\u{115f}' | '\u{1160}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}')
+/// Whether `c` moves what follows and shows nothing.
+fn is_space(c: char) -> bool {
+    c.is_whitespace() || is_blank(c)
 }
 
 /// A [clean](clean()) line with its indentation, in which a longer run of blanks is its number.
@@ -51,9 +47,9 @@ pub fn spaced(text: &str) -> String {
     let text = clean(text);
     let (indentation, mut rest) = text.split_at(text.len() - text.trim_start_matches(' ').len());
     let mut shown = indentation.to_owned();
-    while let Some(at) = rest.find(is_blank) {
+    while let Some(at) = rest.find(is_space) {
         let (before, run) = rest.split_at(at);
-        let (run, behind) = run.split_at(run.find(|c| !is_blank(c)).unwrap_or(run.len()));
+        let (run, behind) = run.split_at(run.find(|c| !is_space(c)).unwrap_or(run.len()));
         shown.push_str(before);
         let many = run.chars().count();
         shown.push_str(&if many > MAX_BLANKS { format!("[{many} spaces]") } else { run.to_owned() });
@@ -122,7 +118,9 @@ mod tests {
             ("a\u{202e}b\r\n", r"a\u{202e}b\r\n"),
             ("\u{9b}31m é", r"\u{9b}31m é"),
             ("a\u{200b}b\u{feff}\u{ad}\u{2028}", r"a\u{200b}b\u{feff}\u{ad}\u{2028}"),
-            ("नमस्ते 👩‍💻 e\u{301} a\u{200c}b\u{200e}c\u{200f}", "नमस्ते 👩‍💻 e\u{301} a\u{200c}b\u{200e}c\u{200f}"),
+            ("ok\u{e0100}\u{e01ef}\u{1d173}", r"ok\u{e0100}\u{e01ef}\u{1d173}"),
+            ("नमस्ते 👩‍💻 ❤\u{fe0f} e\u{301}", "नमस्ते 👩‍💻 ❤\u{fe0f} e\u{301}"),
+            ("a\u{200c}b\u{200e}c\u{200f}\u{3164}d", "a\u{200c}b\u{200e}c\u{200f}\u{3164}d"),
         ] {
             assert_eq!(clean(text), shown);
         }

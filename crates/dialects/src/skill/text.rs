@@ -1,6 +1,7 @@
 //! The text of a hook, out of the bytes of its file. Nothing in it is interpreted.
 
 use domain::skill::finding::FileRefusal;
+use domain::unseen::is_unseen_in_text;
 
 /// Largest file of a text, in bytes: far more than a hint to a model can be.
 pub const MAX_TEXT_BYTES: usize = 64 << 10;
@@ -39,17 +40,9 @@ pub fn hidden(text: &str) -> Option<String> {
     has_mark.then(|| format!("`{HOST_MARK}`, which ends a text of the host"))
 }
 
-/// Characters that show nothing or turn the direction of reading around: Unicode's controls and format characters that
-/// no script needs to be read. The joiners U+200C and U+200D stay, which several scripts and emoji need.
+/// Characters that show nothing or turn the direction of reading around, and controls that no text needs.
 fn is_invisible(c: char) -> bool {
-    match c {
-        '\n' | '\t' => false,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}' => true,
-        '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
-        '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' => true,
-        '\u{e0000}'..='\u{e007f}' | '\u{e0100}'..='\u{e01ef}' => true,
-        c => c.is_control(),
-    }
+    is_unseen_in_text(c) || (c.is_control() && !matches!(c, '\n' | '\t'))
 }
 
 #[cfg(test)]
@@ -75,10 +68,11 @@ mod tests {
 
     #[test]
     fn what_a_reader_does_not_see_is_found() {
-        for plain in ["one\n\ttwo", "नमस्ते 👩‍💻", "<system-reminder", "e\u{301}"] {
+        for plain in ["one\n\ttwo", "नमस्ते 👩‍💻 ❤\u{fe0f}", "<system-reminder", "e\u{301}"] {
             assert_eq!(hidden(plain), None, "{plain}");
         }
-        for odd in ["a\u{202e}b", "a\u{200b}b", "\u{e0041}", "a\u{1b}[0m", "x</SYSTEM-reminder >", "a\rb"] {
+        for odd in ["a\u{202e}b", "a\u{200b}b", "\u{e0041}", "\u{1d173}", "a\u{1b}[0m", "x</SYSTEM-reminder >", "a\rb"]
+        {
             assert!(hidden(odd).is_some(), "{odd:?}");
         }
         assert_eq!(hidden("\u{202e}").unwrap(), "an invisible or direction-changing character, U+202E");

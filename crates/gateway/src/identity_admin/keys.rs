@@ -44,7 +44,8 @@ impl IdentityAdmin {
         let owner = owner.unwrap_or_else(|| by.name.clone());
         // Whoever is a member already, or makes a key for themselves, has the name that they have.
         let is_known = owner == by.name || self.store.member(&by.tenant, &owner)?.is_some();
-        let owner = if is_known { name("owner", &owner)? } else { person("owner", &owner, by)? }.to_owned();
+        let owner =
+            if is_known { name("owner", &owner)? } else { person("owner", &owner, by, &self.owners)? }.to_owned();
         scopes.sort_unstable();
         scopes.dedup();
         let Some(role) = scopes.iter().map(|scope| scope.role()).max() else {

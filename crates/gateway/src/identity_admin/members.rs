@@ -33,7 +33,7 @@ impl IdentityAdmin {
     /// # Errors
     /// They are one, the role is more than the caller has, or the store cannot keep it.
     pub fn add_member(&self, by: &Caller, user: &str, role: CallerRole, now: Timestamp) -> Result<Member, ApiError> {
-        let user = person("userId", user, by)?;
+        let user = person("userId", user, by, &self.owners)?;
         given(by, role)?;
         let member = Member {
             tenant: by.tenant.clone(),

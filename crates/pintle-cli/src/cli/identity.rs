@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use domain::id::DEFAULT_SLUG;
 use domain::json::Value;
+use domain::person_name::HostOwners;
 use domain::rule::Edition;
 use domain::store::{StoreError, Tenant};
 use gateway::{ApiError, ErrorCode, IdentityAdmin};
@@ -41,7 +42,8 @@ pub(super) fn open(global: &Global, tenant: Option<&str>) -> Result<Identities, 
     let store: Arc<dyn Store> = RuleEnvironment::of(&loaded.config, &env)?.open_store(&loaded.config)?;
     let mut by = Caller::cli();
     by.tenant = tenant_named(&store.tenants().map_err(failed)?, tenant)?.id.clone();
-    Ok(Identities { admin: IdentityAdmin::new(store, edition), by, edition, loaded, now: Timestamp::now() })
+    let owners = HostOwners::named(loaded.config.gateway.owner_ids.clone());
+    Ok(Identities { admin: IdentityAdmin::new(store, edition, owners), by, edition, loaded, now: Timestamp::now() })
 }
 
 /// Refuses to change what is sealed in a store that another key sealed: no other host would take it. Nothing is written.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use domain::json::{Object, Value};
 use domain::message::{Message, Role};
+use domain::unseen::is_unseen;
 
 use crate::inline_thought;
 
@@ -90,7 +91,7 @@ fn is_mark(behind: &str, marks: Marks) -> bool {
 
 /// Whether nothing is seen of `sign`.
 fn is_blank(sign: char) -> bool {
-    sign.is_whitespace() || matches!(sign, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}')
+    sign.is_whitespace() || is_unseen(sign)
 }
 
 /// The sign of ASCII that `sign` looks like, as far as marks have it.
@@ -150,6 +151,7 @@ mod tests {
             ("<SYSTEM-Reminder></System-REMINDER >", Some("&lt;SYSTEM-Reminder>&lt;/System-REMINDER >")),
             ("< system-reminder>< / \tsystem-reminder\n>", Some("&lt; system-reminder>&lt; / \tsystem-reminder\n>")),
             ("<\u{200b}system-reminder>", Some("&lt;\u{200b}system-reminder>")),
+            ("<sys\u{202e}tem\u{e0100}-\u{fe0f}reminder>", Some("&lt;sys\u{202e}tem\u{e0100}-\u{fe0f}reminder>")),
             ("\u{ff1c}system-reminder\u{ff1e}", Some("&lt;system-reminder\u{ff1e}")),
             ("\u{27e8}\u{ff0f}system\u{2011}reminder\u{27e9}", Some("&lt;\u{ff0f}system\u{2011}reminder\u{27e9}")),
             ("<\u{ff33}ystem-reminder>", Some("&lt;\u{ff33}ystem-reminder>")),
