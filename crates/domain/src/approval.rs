@@ -12,23 +12,19 @@ use crate::tool::{CallPlace, Digest, ToolCall};
 
 mod by_content;
 mod flaw;
+mod refusal;
 mod seal;
 mod used;
 
 pub use by_content::{USABLE_SECONDS, by_content};
 pub use flaw::ApprovalFlaw;
+pub use refusal::{is_refused_by_person, refusal};
 pub use seal::ApprovalKey;
 pub use used::{APPROVAL_REFUSED, APPROVAL_USED, used_approval};
 
 /// The time, in seconds, that a person has to answer: a day, so that somebody who sleeps over it still finds the
 /// question.
 pub const LIFETIME_SECONDS: i64 = 24 * 60 * 60;
-
-/// How the note begins of an answer that a host gives where no person came in time.
-pub const UNANSWERED: &str = "nobody answered within";
-
-/// How the text begins that the model reads of a call that a person refused.
-pub const REFUSED_BY_PERSON: &str = "Tool execution refused by a person";
 
 /// One question, and what became of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -154,9 +150,11 @@ pub enum ApprovalStanding {
         /// The approval.
         id: String,
     },
-    /// It was refused, with this note.
+    /// It was refused, by this one and with this note.
     Refused {
-        /// The note that the person added; may be empty.
+        /// Who refused it.
+        by: Option<String>,
+        /// The note that was added; may be empty.
         note: String,
     },
     /// Nobody answered in time.
@@ -323,7 +321,7 @@ pub fn plan(question: Approval, earlier: &[Approval], now: jiff::Timestamp) -> Q
     let standing = same.and_then(|it| match it.state_at(now) {
         ApprovalState::Approved if fits(it) => Some(ApprovalStanding::Approved { id: it.id.clone() }),
         ApprovalState::Waiting if fits(it) => Some(ApprovalStanding::Waiting(Box::new(it.clone()))),
-        ApprovalState::Refused => Some(ApprovalStanding::Refused { note: it.note.clone() }),
+        ApprovalState::Refused => Some(ApprovalStanding::Refused { by: it.answered_by.clone(), note: it.note.clone() }),
         // A turn that goes on comes too late; the same call that is made anew is asked about anew.
         ApprovalState::Expired if it.usable_seconds.is_none() => Some(ApprovalStanding::Expired),
         // What was used or given up is asked again.

@@ -53,6 +53,28 @@ pub enum VerdictKind {
 }
 
 impl VerdictKind {
+    /// All of them, weakest first.
+    const ALL: [Self; 8] = [
+        Self::Inject,
+        Self::Continue,
+        Self::Modify,
+        Self::Respond,
+        Self::Ask,
+        Self::Deny,
+        Self::AbortTurn,
+        Self::HardAbort,
+    ];
+
+    /// The one that stands in JSON as `word`.
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
+
+    /// Whether it refuses what was asked about, and leaves nothing to a person.
+    pub fn refuses(self) -> bool {
+        matches!(self, Self::Deny | Self::AbortTurn | Self::HardAbort)
+    }
+
     /// The word as it stands in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -127,6 +149,15 @@ pub enum AbortScope {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_verdict_comes_back_from_its_word() {
+        for kind in VerdictKind::ALL {
+            assert_eq!(VerdictKind::named(kind.as_str()), Some(kind));
+        }
+        assert!(VerdictKind::ALL.is_sorted());
+        assert_eq!(VerdictKind::named("allow"), None);
+    }
 
     #[test]
     fn words_stay_apart_where_lines_end() {

@@ -17,11 +17,13 @@ use crate::tool::Digest;
 mod counted;
 mod lines;
 pub(crate) mod not_run;
+mod stopper;
 
 pub use counted::counted;
 pub(crate) use lines::Why;
 pub use lines::{PassedOver, RecordLines};
 pub use not_run::{BudgetLeft, BudgetNeed, NotRun};
+pub use stopper::stopper;
 
 /// Everything that is kept of one event.
 #[derive(Clone, Debug)]
@@ -161,6 +163,17 @@ pub enum HookOutcome {
     Told,
     /// It did not run.
     NotRun(NotRun),
+}
+
+impl HookOutcome {
+    /// The word of its verdict, or of what its fault became, where it was asked.
+    pub fn word(&self) -> Option<VerdictKind> {
+        match self {
+            Self::Said { word, .. } => Some(*word),
+            Self::Failed { became, .. } => Some(*became),
+            Self::Told | Self::NotRun(_) => None,
+        }
+    }
 }
 
 /// A change, kept as two snapshots so that the patch is computed off the hot path.

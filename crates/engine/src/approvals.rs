@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domain::approval::{
-    Approval, ApprovalMode, ApprovalStanding, ApprovalState, CallHandling, HooksDecision, PersonAnswer,
-    REFUSED_BY_PERSON, UNANSWERED, handling,
+    Approval, ApprovalMode, ApprovalStanding, ApprovalState, CallHandling, HooksDecision, PersonAnswer, handling,
+    refusal,
 };
 use domain::clearing::ApprovalQuestion;
 use domain::identity::Identity;
@@ -188,7 +188,9 @@ impl Approvals {
                         Err(error) => return Err(error),
                     }
                 }
-                ApprovalStanding::Refused { note } => return Ok(QuestionResult::No(refused(&note))),
+                ApprovalStanding::Refused { by, note } => {
+                    return Ok(QuestionResult::No(refusal(by.as_deref(), &note)));
+                }
                 ApprovalStanding::Expired => return Ok(QuestionResult::No(TOO_LATE.into())),
                 ApprovalStanding::Waiting(approval) => {
                     let is_new = approval.id == id;
@@ -294,7 +296,7 @@ impl Approvals {
 fn left_open(it: Approval, now: jiff::Timestamp) -> Option<OpenQuestion> {
     let no = |text: &str| Some(OpenQuestion::No(of_hook(text, &it)));
     match it.state_at(now) {
-        ApprovalState::Refused => no(&refused(&it.note)),
+        ApprovalState::Refused => no(&refusal(it.answered_by.as_deref(), &it.note)),
         ApprovalState::Expired => no(TOO_LATE),
         ApprovalState::Waiting => Some(OpenQuestion::Waiting(Box::new(it))),
         // The row says yes or nothing yet, and somebody touched it: without a hook that asks again, that is no leave.
@@ -315,15 +317,6 @@ fn not_kept(error: &StoreError) -> String {
     NOT_KEPT.to_owned()
 }
 
-fn refused(note: &str) -> String {
-    // The host said it, in the place of a person who did not come.
-    if note.starts_with(UNANSWERED) {
-        return format!("Tool execution refused: {note}");
-    }
-    let note = if note.is_empty() { String::new() } else { format!(": {note}") };
-    format!("{REFUSED_BY_PERSON}{note}")
-}
-
 /// An ask is never weakened: where nobody can be asked, it refuses.
 pub(crate) fn nobody_to_ask(why: &str) -> String {
     let why = if why.is_empty() { String::new() } else { format!(": {why}") };
@@ -332,16 +325,28 @@ pub(crate) fn nobody_to_ask(why: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use domain::id::{CallId, HookName, TurnId};
+    use domain::json::Object;
+    use domain::tool::ToolCall;
+    use domain::verdict::Reason;
+
     use super::*;
 
     #[test]
-    fn who_did_not_come_has_refused_nothing() {
-        for (note, text) in [
-            ("", "Tool execution refused by a person"),
-            ("use a branch", "Tool execution refused by a person: use a branch"),
-            ("nobody answered within 4 s", "Tool execution refused: nobody answered within 4 s"),
-        ] {
-            assert_eq!(refused(note), text);
+    fn who_answered_says_whether_a_person_refused_and_no_note_does() {
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        let id = CallId::from("c1");
+        let call = ToolCall { id, tool: "exec".into(), raw_tool: "exec".into(), arguments: Object::new() };
+        let (by, why) = (HookName::from("gate"), Reason::new("risky"));
+        let who = Identity::top("main", "s", TurnId::from("t"));
+        let nobody = PersonAnswer::nobody_within(Duration::from_secs(4));
+        let anna = PersonAnswer::of("anna".to_owned(), false, nobody.note.clone());
+        for (said, text) in [(nobody, "refused: nobody"), (anna, "refused by a person: nobody")] {
+            let question = ApprovalQuestion { call: &call, by: &by, why: &why };
+            let mut asked = Approval::question("a".to_owned(), &who, question, now);
+            asked.answer(said, now).unwrap();
+            let text = format!("Tool execution {text} answered within 4 s (asked by hook \"gate\")");
+            assert_eq!(left_open(asked, now), Some(OpenQuestion::No(text)));
         }
     }
 }

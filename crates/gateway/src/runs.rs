@@ -3,15 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use domain::approval::REFUSED_BY_PERSON;
 use domain::checkpoint::{CheckpointKind, Notice, ObservedEvent, RuntimeEvent};
 use domain::execution::masked;
 use domain::id::TurnId;
 use domain::identity::Identity;
 use domain::json::{Value, json};
 use domain::llm::Usage;
-use domain::record::{EventRecord, HookOutcome, Record};
-use domain::verdict::VerdictKind;
+use domain::record::{EventRecord, HookOutcome, Record, stopper};
 use engine::{ModelFailure, Watcher};
 use tokio::sync::Notify;
 
@@ -108,7 +106,7 @@ impl Watcher for Runs {
         if record.hooks.iter().any(|hook| hook.stored.is_some()) {
             self.bell.notify_one();
         }
-        if stops(record.ruling.word)
+        if record.ruling.word.refuses()
             && let Some(heard) = self.heard.get()
         {
             heard(record);
@@ -216,10 +214,6 @@ fn unreadable(record: &EventRecord) -> Option<Value> {
     Some(json!({ "name": record.tool, "id": call, "is_error": true, "arguments": {}, "result": result }))
 }
 
-fn stops(word: VerdictKind) -> bool {
-    matches!(word, VerdictKind::Deny | VerdictKind::AbortTurn | VerdictKind::HardAbort)
-}
-
 /// The hook that stopped what an event was about.
 pub(crate) struct StoppedBy {
     pub(crate) hook_id: Option<String>,
@@ -231,35 +225,21 @@ pub(crate) struct StoppedBy {
 impl StoppedBy {
     /// Who stopped it, if it was stopped.
     pub(crate) fn of(record: &EventRecord) -> Option<Self> {
-        if !stops(record.ruling.word) {
+        if !record.ruling.word.refuses() {
             return None;
         }
-        let by = record.hooks.iter().find_map(|hook| {
-            let reason = match &hook.outcome {
-                HookOutcome::Said { word, reason, .. } if stops(*word) => reason.clone(),
-                HookOutcome::Failed { became, fault, .. } if stops(*became) => Some(fault.told()),
-                HookOutcome::Said { .. } | HookOutcome::Failed { .. } | HookOutcome::Told | HookOutcome::NotRun(_) => {
-                    return None;
-                }
-            };
-            Some((hook_id(&hook), hook.hook.to_string(), hook.checkpoint, reason))
-        });
         let text = record.ruling.text.clone().unwrap_or_default();
-        // Where nobody is there to answer, what a hook asked about is refused. What a person refused, no hook stopped.
-        let asked = || {
-            record.hooks.iter().find_map(|hook| match &hook.outcome {
-                HookOutcome::Said { word: VerdictKind::Ask, .. }
-                | HookOutcome::Failed { became: VerdictKind::Ask, .. } => {
-                    Some((hook_id(&hook), hook.hook.to_string(), hook.checkpoint, None))
-                }
-                HookOutcome::Said { .. } | HookOutcome::Failed { .. } | HookOutcome::Told | HookOutcome::NotRun(_) => {
-                    None
-                }
-            })
+        let place = stopper(record.hooks.whole().map(|hook| hook.outcome.word()), record.ruling.text.as_deref());
+        let Some(by) = place.and_then(|at| record.hooks.whole().nth(at)) else {
+            return Some(Self { hook_id: None, hook: String::new(), checkpoint: record.checkpoint, reason: text });
         };
-        let by = if text.starts_with(REFUSED_BY_PERSON) { by } else { by.or_else(asked) };
-        let (hook_id, hook, checkpoint, reason) = by.unwrap_or((None, String::new(), record.checkpoint, None));
-        Some(Self { hook_id, hook, checkpoint, reason: reason.unwrap_or(text) })
+        let reason = match &by.outcome {
+            HookOutcome::Said { word, reason, .. } if word.refuses() => reason.clone(),
+            HookOutcome::Failed { became, fault, .. } if became.refuses() => Some(fault.told()),
+            HookOutcome::Said { .. } | HookOutcome::Failed { .. } | HookOutcome::Told | HookOutcome::NotRun(_) => None,
+        };
+        let (hook_id, hook) = (hook_id(by), by.hook.to_string());
+        Some(Self { hook_id, hook, checkpoint: by.checkpoint, reason: reason.unwrap_or(text) })
     }
 }
 

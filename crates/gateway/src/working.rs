@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use agent::driver::TurnEnding;
 use agent::{Conversation, TextRequest};
-use domain::approval::{Approval, ApprovalState, PersonAnswer, UNANSWERED};
+use domain::approval::{Approval, ApprovalState, PersonAnswer};
 use domain::history::SignedContent;
 use domain::id::TurnId;
 use domain::json::json;
@@ -34,9 +34,6 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// How often a session is asked for again that another node has just given back.
 const TRIES: u32 = 3;
-
-/// Who refuses in the place of a person who did not come.
-const NOBODY: &str = "pintle";
 
 /// Who has the session of a run.
 enum Opened {
@@ -462,8 +459,7 @@ impl Shared {
     /// Nobody answered in time, and nobody will come back.
     async fn refuse(&self, approval: &Approval) {
         let (store, of, id) = (self.store.clone(), TenantScope::from(&approval.tenant_id), approval.id.clone());
-        let seconds = self.desk.limits.approval_wait.as_secs();
-        let said = PersonAnswer { approve: false, by: NOBODY.to_owned(), note: format!("{UNANSWERED} {seconds} s") };
+        let said = PersonAnswer::nobody_within(self.desk.limits.approval_wait);
         let refused = tokio::task::spawn_blocking(move || store.answer(&of, &id, said, jiff::Timestamp::now())).await;
         match refused {
             Ok(Ok(_)) => {}

@@ -231,6 +231,11 @@ async fn a_refusal_reaches_the_model_with_its_note() {
     for (note, text) in [
         ("use the other one", "Tool execution refused by a person: use the other one (asked by hook \"h\")"),
         ("", "Tool execution refused by a person (asked by hook \"h\")"),
+        // Who says it decides, not how it begins.
+        (
+            "nobody answered within a day",
+            "Tool execution refused by a person: nobody answered within a day (asked by hook \"h\")",
+        ),
     ] {
         let machine = Machine::new();
         let question = machine.parked().await;

@@ -29,7 +29,9 @@ fn question(id: &str, cmd: &str, state: ApprovalState) -> Approval {
 fn planned(cmd: &str, earlier: &[Approval], seconds: i64) -> String {
     match plan(question("new", cmd, ApprovalState::Waiting), earlier, after(seconds)) {
         QuestionPlan::Stands(ApprovalStanding::Approved { id }) => format!("approved {id}"),
-        QuestionPlan::Stands(ApprovalStanding::Refused { note }) => format!("refused: {note}"),
+        QuestionPlan::Stands(ApprovalStanding::Refused { by, note }) => {
+            format!("refused by {}: {note}", by.unwrap_or_default())
+        }
         QuestionPlan::Stands(ApprovalStanding::Expired) => "expired".into(),
         QuestionPlan::Stands(ApprovalStanding::Waiting(it)) => format!("waiting {}", it.id),
         QuestionPlan::Park { new, void } => {
@@ -75,7 +77,7 @@ fn the_same_call_finds_what_was_said() {
     assert_eq!(planned("ls", &[], 1), "park, void []");
     assert_eq!(planned("ls", &earlier(ApprovalState::Waiting), 1), "waiting a");
     assert_eq!(planned("ls", &earlier(ApprovalState::Approved), 1), "approved a");
-    assert_eq!(planned("ls", &earlier(ApprovalState::Refused), 1), "refused: not today");
+    assert_eq!(planned("ls", &earlier(ApprovalState::Refused), 1), "refused by anna: not today");
     assert_eq!(planned("ls", &earlier(ApprovalState::Expired), 1), "expired");
     // What was used or given up is asked again.
     assert_eq!(planned("ls", &earlier(ApprovalState::Used), 1), "park, void []");
@@ -84,7 +86,7 @@ fn the_same_call_finds_what_was_said() {
     assert_eq!(planned("ls", &earlier(ApprovalState::Waiting), LIFETIME_SECONDS), "expired");
     assert_eq!(planned("ls", &earlier(ApprovalState::Approved), LIFETIME_SECONDS), "expired");
     assert_eq!(planned("ls", &earlier(ApprovalState::Approved), LIFETIME_SECONDS - 1), "approved a");
-    assert_eq!(planned("ls", &earlier(ApprovalState::Refused), LIFETIME_SECONDS), "refused: not today");
+    assert_eq!(planned("ls", &earlier(ApprovalState::Refused), LIFETIME_SECONDS), "refused by anna: not today");
     // The newest counts.
     let both = [question("a", "ls", ApprovalState::Used), question("b", "ls", ApprovalState::Approved)];
     assert_eq!(planned("ls", &both, 1), "approved b");

@@ -99,7 +99,7 @@ impl Shared {
                 let approval = shared.approval_of(&TenantScope::from(&who.tenant), (&who, &desk), &id)?;
                 let asker = user_of(approval.session_id.as_str());
                 roles::may_answer(&who, asker.as_deref(), desk.of(&approval))?;
-                let said = PersonAnswer { approve, by: who.user.clone(), note: reason };
+                let said = PersonAnswer::of(who.user.clone(), approve, reason);
                 match shared.store.answer_shown(&approval, said, jiff::Timestamp::now()) {
                     Ok(answered) => {
                         let shown = desk.shown(&answered, &who);

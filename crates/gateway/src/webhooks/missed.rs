@@ -1,11 +1,12 @@
 //! What happened and nobody kept: the process that noticed it died before. It is found again in what the store has of it.
 
-use domain::approval::{ApprovalState, REFUSED_BY_PERSON};
+use domain::approval::ApprovalState;
 use domain::checkpoint::CheckpointKind;
 use domain::execution::redacted;
 use domain::fault::FaultKind;
 use domain::id::{CallId, TurnId};
 use domain::identity::Identity;
+use domain::record::stopper;
 use domain::store::{
     ApprovalQuery, FailedTurn, NO_HOOK, RecordQuery, StoreError, StoredEvent, StoredRecord, StoredRules, TenantScope,
 };
@@ -87,16 +88,10 @@ pub(super) fn missed(
 
 /// The event as others are told of it, if a hook stopped what it was about.
 fn blocked(event: &StoredEvent) -> Option<Blocked> {
-    let stops = [VerdictKind::Deny, VerdictKind::AbortTurn, VerdictKind::HardAbort].map(VerdictKind::as_str);
-    let is_stop = |word: &str| stops.contains(&word);
-    if event.is_test || !is_stop(&event.ruling) {
+    if event.is_test || !VerdictKind::named(&event.ruling).is_some_and(VerdictKind::refuses) {
         return None;
     }
-    let by = event.hooks.iter().find(|hook| hook.ran && hook.verdict.as_deref().is_some_and(is_stop));
-    // Where nobody is there to answer, what a hook asked about is refused. What a person refused, no hook stopped.
-    let by_person = event.text.as_ref().is_some_and(|text| text.starts_with(REFUSED_BY_PERSON));
-    let asks = |hook: &&StoredRecord| hook.ran && hook.verdict.as_deref() == Some(VerdictKind::Ask.as_str());
-    let asked = || event.hooks.iter().find(asks).filter(|_| !by_person);
+    let by = stopper(event.hooks.iter().map(word), event.text.as_deref()).map(|at| &event.hooks[at]);
     let text = || event.text.clone().unwrap_or_default();
     let mut who = Identity::top(&event.agent_id, &event.session_id, TurnId::from(event.turn_id.as_str()));
     who.tenant_id = event.tenant_id.as_str().into();
@@ -109,13 +104,22 @@ fn blocked(event: &StoredEvent) -> Option<Blocked> {
         tool: event.tool.clone(),
         head: event.call.as_ref().map(|call| redacted(&call.line())),
         hook_id: None,
-        hook: by.or_else(asked).map(|hook| hook.hook.clone()).unwrap_or_default(),
+        hook: by.map(|hook| hook.hook.clone()).unwrap_or_default(),
         reason: by.and_then(reason).unwrap_or_else(text),
     })
 }
 
-/// Why `hook` stopped it, in the words of whoever is told at once.
+/// The word of the verdict of `hook`, or of what stood in its place.
+fn word(hook: &StoredRecord) -> Option<VerdictKind> {
+    VerdictKind::named(hook.verdict.as_deref()?)
+}
+
+/// Why `hook` stopped it, in the words of whoever is told at once; nothing where it only asked or did not run: then
+/// the text of the ruling says it.
 fn reason(hook: &StoredRecord) -> Option<String> {
+    if !hook.ran || !word(hook)?.refuses() {
+        return None;
+    }
     let fault =
         || Some(FaultKind::told_of(hook.fault.as_deref()?, hook.fault_detail.as_deref()?, hook.cause.as_deref()));
     hook.reason.clone().or_else(fault)
@@ -142,10 +146,12 @@ fn open(rules: &StoredRules, since: Timestamp) -> Vec<Happened> {
 mod tests {
     use std::time::Duration;
 
+    use domain::account::Account;
+    use domain::approval::refusal;
     use domain::fault::{Cause, Fault};
     use domain::hook::Family;
     use domain::id::{EventId, HookName};
-    use domain::record::{EventRecord, EventRuling, HookOutcome, Record, RecordLines};
+    use domain::record::{EventRecord, EventRuling, HookOutcome, NotRun, Record, RecordLines};
 
     use super::*;
     use crate::runs::StoppedBy;
@@ -203,6 +209,19 @@ mod tests {
     }
 
     #[test]
+    fn what_counts_in_the_place_of_a_hook_that_did_not_run_is_told_as_of_that_hook() {
+        let took = Duration::ZERO;
+        let mut record = refused(HookOutcome::Said { word: VerdictKind::Deny, reason: None, took });
+        for hook in record.hooks.whole_mut() {
+            let instead = Some(NotRun::CapReached { cap: 3 });
+            hook.account = Some(Box::new(Account { instead, ..Account::default() }));
+        }
+        let (stopped, later) = (StoppedBy::of(&record).unwrap(), blocked(&StoredEvent::from(&record)).unwrap());
+        assert_eq!((stopped.hook.as_str(), stopped.reason.as_str()), ("guard", "refused"));
+        assert_eq!((later.hook.as_str(), later.reason.as_str()), ("guard", "refused"));
+    }
+
+    #[test]
     fn what_was_asked_about_where_nobody_answers_was_stopped_by_the_hook_that_asked() {
         let took = Duration::from_millis(1);
         let asked = HookOutcome::Said { word: VerdictKind::Ask, reason: Some("a person must say".to_owned()), took };
@@ -211,7 +230,7 @@ mod tests {
         assert_eq!((stopped.hook.as_str(), stopped.reason.as_str()), ("guard", "refused"));
         assert_eq!(later.hook, "guard");
         let mut record = record;
-        record.ruling.text = Some(format!("{REFUSED_BY_PERSON}: use a branch"));
+        record.ruling.text = Some(refusal(Some("anna"), "use a branch"));
         let (stopped, later) = (StoppedBy::of(&record).unwrap(), blocked(&StoredEvent::from(&record)).unwrap());
         assert_eq!((stopped.hook.as_str(), later.hook.as_str()), ("", ""));
     }

@@ -210,7 +210,7 @@ fn answer(global: &Global, args: &AnswerArgs, approve: bool) -> Result<u8, CliEr
     let now = jiff::Timestamp::now();
     let approval = find(&*store, &args.id)?;
     terminal::say(&shown_whole(&approval))?;
-    let said = PersonAnswer { approve, by: person(), note: args.note.clone() };
+    let said = PersonAnswer::of(person(), approve, args.note.clone());
     let answered = store.answer_shown(&approval, said, now).map_err(failed)?;
     let outcome = match approve {
         true => {

@@ -167,7 +167,7 @@ fn a_refusal_stands<S: ApprovalStore + ?Sized>(store: &S) {
     let who = somebody();
     ask(store, "no-a", &who, 1);
     store.answer(&TenantScope::All, "no-a", said(false), moment(1)).expect("it waits");
-    let refused = ApprovalStanding::Refused { note: "as we said".into() };
+    let refused = ApprovalStanding::Refused { by: Some("ada".into()), note: "as we said".into() };
     assert_eq!(ask(store, "no-b", &who, 1), refused);
     let late = ask_at(store, "no-c", &who, &call(r#"{"n":1}"#), 2 * LIFETIME_SECONDS);
     assert_eq!(late, refused, "a no does not run out");

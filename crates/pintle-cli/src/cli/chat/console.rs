@@ -216,11 +216,11 @@ impl ChatConsole {
     fn answer(&mut self, line: &str) {
         self.screen.keep(Prompt::Answer, line);
         let said = match LineAnswer::read(line) {
-            Some(LineAnswer::Yes) => Some(PersonAnswer { approve: true, by: person(), note: String::new() }),
+            Some(LineAnswer::Yes) => Some(PersonAnswer::of(person(), true, String::new())),
             Some(LineAnswer::No(note)) if note.len() > MAX_NOTE_BYTES => {
                 return self.note(&format!("a note has at most {MAX_NOTE_BYTES} bytes"));
             }
-            Some(LineAnswer::No(note)) => Some(PersonAnswer { approve: false, by: person(), note }),
+            Some(LineAnswer::No(note)) => Some(PersonAnswer::of(person(), false, note)),
             Some(LineAnswer::Later) => None,
             None => return self.note(CHOICES),
         };
