@@ -15,6 +15,8 @@ const REFUSES = `function handle(event) {
   return /sk_/.test(event.rawInput) ? { decision: "block", reason: "that is a key" } : { decision: "allow" };
 }
 `;
+/** Repeats what it is sent, before the others are asked. */
+const REPEATS = { name: "repeats", event: "user_prompt_submit", handler_type: "command", scope: "tenant", priority: 100, config: { command: "cat >&2" } };
 const prompts = (name: string, source: string): object => ({ name, event: "user_prompt_submit", handler_type: "script", scope: "tenant", may_rewrite: true, config: { source } });
 
 let rig: Rig;
@@ -86,6 +88,12 @@ async function everywhere(page: Page): Promise<string[]> {
   for (let at = 0; at < ROWS; at += 1) {
     await page.keyboard.press("j");
     await page.keyboard.press("Enter");
+    const wrote = page.getByRole("button", { name: "Show what it wrote" });
+    if ((await wrote.count()) > 0) {
+      await wrote.click();
+      await page.getByText("Nothing of it is kept").waitFor();
+      await tree.focus();
+    }
     found.push(...(await stands(page)).map((where) => `turn: ${where}`));
   }
   return found;
@@ -97,6 +105,7 @@ test.each([
 ] as const)("a prompt that is %s stands nowhere after the frame that sent it", async (what, name, source, times) => {
   const page = await signedIn(await rig.person(), gateway, "/chat", "anna");
   await rule(page, prompts(name, source));
+  await rule(page, REPEATS);
   const heard = listen(page);
   await page.reload();
   await page.getByRole("button", { name: "New" }).click();

@@ -61,6 +61,26 @@ test("why something was blocked is one click from the conversation, and all of i
   expect(kept.turn.spans.length).toBeGreaterThan(3);
 });
 
+test("what a command wrote is in its row for who may read it, and nowhere before they ask", async () => {
+  gateway = await Gateway.start({ replies: [LISTS, DONE], agent: AGENT });
+  const page = await signedIn(await rig.person(), gateway, "/chat", "anna");
+  const command = "echo '{}'; for n in 1 2 3 4 5 6 7 8 9 10 11 12; do echo \"<b>looked $n</b>\" >&2; done";
+  await rule(page, { name: "talks", event: "pre_tool_use", handler_type: "command", scope: "tenant", matcher: "^list_dir$", config: { command } });
+  await say(page, "look around");
+  await page.locator("[data-kind=call]").getByRole("link", { name: "Open the turn" }).click();
+  await page.getByRole("treeitem").filter({ hasText: "talks" }).first().click();
+  const detail = page.getByTestId("detail");
+  await detail.getByRole("button", { name: "Show what it wrote" }).waitFor();
+  expect(await page.content()).not.toContain("looked 1");
+  await detail.getByRole("button", { name: "Show what it wrote" }).click();
+  const wrote = page.getByTestId("wrote");
+  await wrote.getByRole("region", { name: "stdout" }).waitFor();
+  const stderr = wrote.getByRole("region", { name: "stderr" });
+  expect((await stderr.innerText()).split("\n").map((line) => line.trim())).toEqual(Array.from({ length: 8 }, (_, at) => `<b>looked ${at + 1}</b>`));
+  await wrote.getByRole("button", { name: "Show 4 more lines" }).click();
+  await expect.poll(() => stderr.innerText()).toContain("<b>looked 12</b>");
+});
+
 test("a checkpoint opens as a test, and its line says the same in a terminal", async () => {
   const page = await refused();
   await page.locator("[data-kind=call]").getByRole("link", { name: "Open the turn" }).click();

@@ -331,6 +331,12 @@ export type Execution = {
   readonly created_at: string;
 };
 
+/** The beginning of what a command or a script wrote, up to 2,000 characters; `cut` says whether there was more. */
+export type OutputHead = {
+  readonly text: string;
+  readonly cut: boolean;
+};
+
 /** A hook in its place, and why it would not run, if it would not. */
 export type ChainLine = {
   readonly hookId: string;
@@ -1041,10 +1047,10 @@ export type Methods = {
     readonly params: { readonly tenantId?: string; readonly hookId?: string; readonly event?: CheckpointName; readonly decision?: Decision; readonly fault?: FaultWord; readonly executionId?: string; readonly sessionId?: string; readonly agentId?: string; readonly since?: string; readonly until?: string; readonly limit?: number; readonly cursor?: string };
     readonly payload: { readonly executions: readonly Execution[]; readonly nextCursor: string };
   };
-  /** Least role: admin; that it was read is recorded. */
+  /** Least role: admin; with what is sealed; that it was read is recorded. */
   readonly "hooks.execution.get": {
     readonly params: { readonly id: string };
-    readonly payload: Execution & { readonly errorDetail: string | null };
+    readonly payload: Execution & { readonly errorDetail: string | null; readonly stdout: OutputHead | null; readonly stderr: OutputHead | null };
   };
   /** Least role: viewer; nothing is run; `configured` are the hooks of the configuration and the texts of skills at this checkpoint. */
   readonly "hooks.chain": {

@@ -6,13 +6,14 @@ import { causeOfExecution } from "../advice/advice.ts";
 import { AdviceNote } from "../advice/advice-note.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Name } from "../ui/name.tsx";
+import { Output } from "../ui/output.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { SaidText } from "../ui/said-text.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { wholeMs } from "../ui/took.ts";
 import { When } from "../ui/when.tsx";
 import { RequestError } from "../wire/client.ts";
-import type { Execution } from "../wire/types.ts";
+import type { Execution, OutputHead } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { knownMember } from "./member.ts";
@@ -41,8 +42,8 @@ export function ExecutionPage() {
   );
 }
 
-/** The row as the history has it, with the whole error for those who may read it. */
-type Shown = Execution & { readonly errorDetail?: string | null };
+/** The row as the history has it, with the whole error and what its program wrote for those who may read them. */
+type Shown = Execution & { readonly errorDetail?: string | null; readonly stdout?: OutputHead | null; readonly stderr?: OutputHead | null };
 
 function One({ row }: { row: Shown }) {
   const all = useWords();
@@ -130,6 +131,8 @@ function One({ row }: { row: Shown }) {
             );
           })}
         </dl>
+        <Output name={all.test.stdout} head={row.stdout} />
+        <Output name={all.test.stderr} head={row.stderr} />
       </Card>
     </Page>
   );

@@ -18,6 +18,7 @@ import type { TurnExecution, TurnHook, TurnLine, TurnSpan } from "../wire/types.
 import { Seen } from "./seen.tsx";
 import { sides } from "./sides.ts";
 import { deciding, type Row, signOfHook } from "./view.ts";
+import { Wrote } from "./wrote.tsx";
 
 /** All that is kept of the row that is chosen. */
 export function Detail({ row, turn }: { row: Row; turn: TurnLine }) {
@@ -212,6 +213,7 @@ function Hook({ hook, span, beside, turn, turnId }: HookAt) {
           </Link>
         )}
       </p>
+      {execution !== undefined && <Wrote key={execution.id} execution={execution} />}
       {!isElsewhere && <LetThrough hook={hook} span={span} turn={turn} />}
       {both !== undefined && (
         <div className="mt-3">

@@ -340,6 +340,15 @@ export const en = {
     after: "After",
     diff: "Input before and after",
   },
+  output: {
+    show: "Show what it wrote",
+    recorded: "That you read it is recorded.",
+    loading: "Loading…",
+    notKept: "Nothing of it is kept: a hook changed this event or stopped the message, its time is over, or the host has no key to encrypt it.",
+    cut: "(cut: only the beginning is kept)",
+    more: (n: number) => `Show ${count(n, "more line", "more lines")}`,
+    less: "Show less",
+  },
   overview,
   turns,
   executions: {

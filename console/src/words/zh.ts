@@ -301,6 +301,15 @@ export const zh: Words = {
     after: "之后",
     diff: "输入的前后对比",
   },
+  output: {
+    show: "显示它的输出",
+    recorded: "查看会被记录。",
+    loading: "正在加载…",
+    notKept: "没有保留输出：有钩子改写了该事件或阻止了消息，保留期已过，或者主机没有加密密钥。",
+    cut: "（已截断：只保留开头）",
+    more: (n: number) => `再显示 ${n} 行`,
+    less: "收起",
+  },
   overview,
   turns,
   executions: {

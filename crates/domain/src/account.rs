@@ -20,10 +20,12 @@ pub struct Account {
     pub stdout_len: Option<usize>,
     /// Bytes on its standard error.
     pub stderr_len: Option<usize>,
-    /// The beginning of its standard output, for somebody who tests it.
+    /// The beginning of its standard output, for somebody who tests it and for the record.
     pub stdout: Option<String>,
-    /// The beginning of its standard error or of its log, for somebody who tests it.
+    /// The same of its standard error or of its log.
     pub stderr: Option<String>,
+    /// Whether no record may have those: a hook took out what they may hold.
+    pub hides_output: bool,
     /// The status of the HTTP response.
     pub http_status: Option<u16>,
     /// Whether the response was not JSON.

@@ -23,8 +23,8 @@ mod wanting;
 pub use failing::GATE_BUDGET;
 use failing::{Beside, cut_by_chain, fails_unasked, fault_reason, left, on_failure, shares_time, too_late};
 pub use ruling::Note;
-use ruling::{AnswerSummary, drop_notes, kept_rewriting, rule};
-pub(crate) use ruling::{hide_replaced, unreached};
+use ruling::{AnswerSummary, drop_notes, hide_output_after, kept_rewriting, rule};
+pub(crate) use ruling::{hide_output_of_changed, hide_replaced, unreached};
 pub use wanting::wanted;
 
 /// Something that asks hooks, one at a time, until it has concluded.
@@ -457,6 +457,7 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
             (None, Some((_, by, why))) => Ruling::Ask { by, why },
             (None, None) => Ruling::Proceed,
         };
+        hide_output_after(&mut self.records, &ruling);
         let goes_on = matches!(ruling, Ruling::Proceed | Ruling::Ask { .. });
         if !goes_on {
             drop_notes(&mut self.records, &std::mem::take(&mut self.notes));

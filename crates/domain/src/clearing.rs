@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::account::HandlerAnswer;
-use crate::chain::{Chain, Conclusion, HookMachine, HookQuestion, Note, hide_replaced, unreached};
+use crate::chain::{
+    Chain, Conclusion, HookMachine, HookQuestion, Note, hide_output_of_changed, hide_replaced, unreached,
+};
 use crate::checkpoint::{ApproveTool, BeforeTool, CheckpointKind, EventContext, PreToolUse, Substitute};
 use crate::fault::Fault;
 use crate::id::HookName;
@@ -453,6 +455,7 @@ impl<'a> Clearing<'a> {
         if self.records.whole().any(by_gate) {
             hide_replaced(&mut self.records);
         }
+        hide_output_of_changed(&mut self.records);
         (outcome, self.records)
     }
 

@@ -12,12 +12,14 @@ use crate::rule::{Decision, HandlerType, RuleDetails};
 use crate::verdict::VerdictKind;
 
 mod hash;
+mod output;
 mod redact;
 
 pub use hash::input_hash;
+pub use output::{KeptOutput, OutputHead};
 pub use redact::{MAX_TEXT_CHARS, masked, redacted};
 
-/// One execution. Its JSON, without the detail, is what the audit chain keeps of it.
+/// One execution. Its JSON, without the detail and the output, is what the audit chain keeps of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Execution {
     /// A UUID of version 7.
@@ -64,6 +66,8 @@ pub struct Execution {
     pub error: Option<String>,
     /// The fault, whole; encrypted where it is kept.
     pub error_detail: Option<Cause>,
+    /// The beginning of what a command or a script wrote; encrypted where it is kept.
+    pub output: Option<Box<KeptOutput>>,
     /// Everything else.
     pub metadata: Object,
     /// When.
@@ -111,14 +115,21 @@ impl Execution {
             dedup_key: Some(format!("{}:{}{again}", stored.id, event.event_id)),
             error: ended.error.as_ref().map(|cause| redacted(cause.unredacted())),
             error_detail: ended.error,
+            output: keeps_output(stored.handler).then(|| KeptOutput::of(account)).flatten(),
             metadata: metadata(event, record, (stored, account), ended.decision),
             created_at: event.at,
         })
     }
 
-    /// The text that the audit chain keeps: the members of [`to_json`](Self::to_json), with the hash of the detail as
-    /// it is kept, as canonical JSON. It is written for every execution, so no tree of values is made of it first.
-    pub fn to_canonical(&self, detail_sha256: Option<&str>) -> String {
+    /// Whether it has something that is encrypted where it is kept: who reads that is recorded.
+    pub fn has_detail(&self) -> bool {
+        self.error_detail.is_some() || self.output.is_some()
+    }
+
+    /// The text that the audit chain keeps: the members of [`to_json`](Self::to_json), with the hashes of the detail
+    /// and of the output as they are kept, as canonical JSON. What has no output says nothing of one, as ever. It is
+    /// written for every execution, so no tree of values is made of it first.
+    pub fn to_canonical(&self, detail_sha256: Option<&str>, output_sha256: Option<&str>) -> String {
         let mut members = Members::with_capacity(CANONICAL_BYTES);
         members.text("agent_id", self.agent_id.as_deref());
         members.text("created_at", Some(&self.created_at.to_string()));
@@ -136,6 +147,9 @@ impl Execution {
         members.text("id", Some(&self.id));
         members.text("input_hash", self.input_hash.as_deref());
         members.object("metadata", &self.metadata);
+        if output_sha256.is_some() {
+            members.text("output_sha256", output_sha256);
+        }
         members.text("reason", self.reason.as_deref());
         members.number("retry", self.retry.into());
         members.text("session_id", self.session_id.as_deref());
@@ -147,8 +161,8 @@ impl Execution {
         members.finish()
     }
 
-    /// What the audit chain keeps of it that `by` read the detail. It has no member `hook_id`: by that name the chain
-    /// says how changes left a rule, and this is none.
+    /// What the audit chain keeps of it that `by` read what is encrypted. It has no member `hook_id`: by that name the
+    /// chain says how changes left a rule, and this is none.
     pub fn read_by(&self, by: &str, at: Timestamp) -> Object {
         let mut members = Object::new();
         members.insert("action".to_owned(), DETAIL_READ.into());
@@ -160,7 +174,7 @@ impl Execution {
         members
     }
 
-    /// The row as JSON, without the detail of the fault.
+    /// The row as JSON, without the detail of the fault and without the output.
     pub fn to_json(&self) -> Object {
         let value = crate::json::json!({
             "id": self.id,
@@ -194,7 +208,7 @@ impl Execution {
     }
 }
 
-/// The action of an entry of the audit chain: somebody read the unredacted detail of a fault.
+/// The action of an entry of the audit chain: somebody read what is encrypted of an execution.
 pub const DETAIL_READ: &str = "detail_read";
 
 /// The bytes that an execution without long texts takes as JSON; a longer one lets its text grow.
@@ -211,6 +225,14 @@ const MAX_SESSION_CHARS: usize = 500;
 const MAX_TRACE_CHARS: usize = 64;
 /// The width of the column, in characters.
 const MAX_CALL_CHARS: usize = 128;
+
+/// Whether what a handler of this type wrote is kept: of requests and judges there is nothing of the kind.
+fn keeps_output(handler: HandlerType) -> bool {
+    match handler {
+        HandlerType::Command | HandlerType::Script => true,
+        HandlerType::Http | HandlerType::Prompt => false,
+    }
+}
 
 fn cut(text: &str, chars: usize) -> String {
     // A text of no more bytes has no more characters.
@@ -334,7 +356,9 @@ mod tests {
     fn check(execution: &Execution, detail: Option<&str>) {
         let mut expected = execution.to_json();
         expected.insert("error_detail_sha256".into(), detail.into());
-        assert_eq!(execution.to_canonical(detail), canonical(&expected.into()));
+        assert_eq!(execution.to_canonical(detail, None), canonical(&expected.clone().into()));
+        expected.insert("output_sha256".into(), "00fe".into());
+        assert_eq!(execution.to_canonical(detail, Some("00fe")), canonical(&expected.into()));
     }
 
     #[test]
@@ -364,6 +388,7 @@ mod tests {
             dedup_key: text("h:e#2"),
             error: text("\u{1f}"),
             error_detail: Some("only in the row".into()),
+            output: Some(Box::default()),
             metadata: metadata.as_object().unwrap().clone(),
             created_at: "2026-01-31T12:00:00.5Z".parse().unwrap(),
         };

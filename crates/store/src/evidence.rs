@@ -4,7 +4,8 @@
 use domain::audit::{AuditKind, DraftEntry, MAX_BODY_BYTES};
 use domain::checkpoint::{CheckpointKind, Duty};
 use domain::clearing::CLEARING;
-use domain::execution::{Execution, redacted};
+use domain::execution::{Execution, KeptOutput, redacted};
+use domain::fault::Cause;
 use domain::hex::hex;
 use domain::id::{CallId, HookId, TenantId, TurnId};
 use domain::json::{Members, Object, Value, canonical};
@@ -47,11 +48,26 @@ pub(crate) struct Note {
 /// An execution as it is written. Its row and its entry in the chain say the same.
 #[derive(Clone, Debug)]
 pub(crate) struct ExecutionRow {
-    /// Fit for its columns; without the detail of its fault.
+    /// Fit for its columns; without what is encrypted.
     pub(crate) execution: Execution,
-    /// That detail, encrypted.
-    pub(crate) detail: Option<Vec<u8>>,
+    pub(crate) sealed: SealedTexts,
     pub(crate) note: Note,
+}
+
+/// What is encrypted of an execution, as it stands in its row.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SealedTexts {
+    /// The detail of its fault.
+    pub(crate) detail: Option<Vec<u8>>,
+    /// What its program wrote.
+    pub(crate) output: Option<Vec<u8>>,
+}
+
+impl SealedTexts {
+    /// Whether there is neither.
+    pub(crate) fn is_none(&self) -> bool {
+        self.detail.is_none() && self.output.is_none()
+    }
 }
 
 /// The evidence that one event leaves.
@@ -150,10 +166,16 @@ pub(crate) fn note(tenant: &TenantId, at: Timestamp, kind: AuditKind, data: &str
 /// It is none that can be kept, in words.
 pub(crate) fn executed(execution: Execution, sealing: &StoreKeys) -> Result<ExecutionRow, StoreError> {
     let mut execution = fitting(execution)?;
-    let detail = execution.error_detail.take().and_then(|detail| sealed(&execution, detail.unredacted(), sealing));
-    let data = execution.to_canonical(detail.as_deref().map(sha256).as_deref());
+    let (detail, output) = (execution.error_detail.take(), execution.output.take());
+    let detail = detail.and_then(|detail| sealed(&execution, DETAIL, detail.unredacted(), sealing));
+    let output = output.and_then(|output| {
+        let text = serde_json::to_string(&output).expect("texts are plain JSON");
+        sealed(&execution, OUTPUT, &text, sealing)
+    });
+    let [detail_hash, output_hash] = [&detail, &output].map(|sealed| sealed.as_deref().map(sha256));
+    let data = execution.to_canonical(detail_hash.as_deref(), output_hash.as_deref());
     let note = note(&execution.tenant_id, execution.created_at, AuditKind::Record, &data)?;
-    Ok(ExecutionRow { execution, detail, note })
+    Ok(ExecutionRow { execution, sealed: SealedTexts { detail, output }, note })
 }
 
 /// The entry of the audit chain that says that `by` read the detail of `execution`.
@@ -164,16 +186,27 @@ pub(crate) fn detail_read(execution: &Execution, by: &Actor) -> Result<Note, Sto
     note(&execution.tenant_id, by.at, AuditKind::Change, &canonical(&execution.read_by(&by.name, by.at).into()))
 }
 
-/// Where the detail of `execution` stands.
-pub(crate) fn place(id: &str, tenant: &TenantId) -> SealedPlace {
-    SealedPlace::new("hook_executions", id, tenant.as_str(), "error_detail")
+/// The column of the details of faults.
+pub(crate) const DETAIL: &str = "error_detail";
+
+/// The column of what programs wrote.
+pub(crate) const OUTPUT: &str = "output";
+
+/// Where the `column` of the execution `id` stands.
+pub(crate) fn place(column: &str, id: &str, tenant: &TenantId) -> SealedPlace {
+    SealedPlace::new("hook_executions", id, tenant.as_str(), column)
 }
 
-fn sealed(execution: &Execution, detail: &str, sealing: &StoreKeys) -> Option<Vec<u8>> {
-    let place = place(&execution.id, &execution.tenant_id);
+fn sealed(execution: &Execution, column: &str, text: &str, sealing: &StoreKeys) -> Option<Vec<u8>> {
+    let place = place(column, &execution.id, &execution.tenant_id);
     let keyring = sealing.keyring.as_ref().ok_or(SealError::NotConfigured);
-    match keyring.and_then(|keyring| keyring.seal_bytes(&place, detail.as_bytes())) {
+    match keyring.and_then(|keyring| keyring.seal_bytes(&place, text.as_bytes())) {
         Ok(sealed) => Some(sealed),
+        // Nearly every command writes something: without a key, each run would be a line of the log.
+        Err(why) if column == OUTPUT => {
+            tracing::debug!(execution = execution.id, "hooks.output_not_kept: {why}");
+            None
+        }
         Err(why) => {
             tracing::warn!(execution = execution.id, "hooks.error_detail_not_kept: {why}");
             None
@@ -181,31 +214,41 @@ fn sealed(execution: &Execution, detail: &str, sealing: &StoreKeys) -> Option<Ve
     }
 }
 
-/// `execution` with the detail of its fault, which stands in its row as `detail`.
+/// `execution` with what is encrypted of it, which stands in its row as `sealed`.
 ///
 /// # Errors
 /// It cannot be decrypted.
-pub(crate) fn opened(
-    execution: Execution,
-    detail: Option<Vec<u8>>,
-    sealing: &StoreKeys,
-) -> Result<Execution, StoreError> {
-    let Some(detail) = detail else { return Ok(execution) };
+pub(crate) fn opened(execution: Execution, sealed: SealedTexts, sealing: &StoreKeys) -> Result<Execution, StoreError> {
+    let open = |column, bytes: Option<Vec<u8>>| {
+        bytes.map(|bytes| opened_text(&execution, column, &bytes, sealing)).transpose()
+    };
+    let error_detail = open(DETAIL, sealed.detail)?.map(Cause::from);
+    let output = open(OUTPUT, sealed.output)?.map(|text| read_output(&execution, &text)).transpose()?;
+    Ok(Execution { error_detail, output, ..execution })
+}
+
+fn read_output(execution: &Execution, text: &str) -> Result<Box<KeptOutput>, StoreError> {
+    // Why not could quote it.
+    serde_json::from_str(text)
+        .map_err(|_| StoreError::Corrupt(format!("the `{OUTPUT}` of execution `{}` is none", execution.id)))
+}
+
+fn opened_text(execution: &Execution, column: &str, bytes: &[u8], sealing: &StoreKeys) -> Result<String, StoreError> {
     let cannot = |why: DecryptError| {
-        let why = format!("the detail of execution `{}`: {why}", execution.id);
+        let what = if column == DETAIL { "detail" } else { column };
+        let why = format!("the {what} of execution `{}`: {why}", execution.id);
         match &sealing.keyring {
             Some(_) => StoreError::Corrupt(why),
             None => StoreError::Unavailable(why),
         }
     };
     let keyring = sealing.keyring.as_ref().ok_or(DecryptError::NotConfigured).map_err(cannot)?;
-    let place = place(&execution.id, &execution.tenant_id);
-    let opened = keyring.open_bytes(&place, &detail).map_err(cannot)?;
+    let place = place(column, &execution.id, &execution.tenant_id);
+    let opened = keyring.open_bytes(&place, bytes).map_err(cannot)?;
     if opened.form == Form::Unsealed {
         tracing::warn!(execution = execution.id, "crypto.unencrypted_value_read");
     }
-    let detail = opened.plain.as_str().map_err(cannot)?.to_owned();
-    Ok(Execution { error_detail: Some(detail.into()), ..execution })
+    Ok(opened.plain.as_str().map_err(cannot)?.to_owned())
 }
 
 fn sha256(bytes: &[u8]) -> String {

@@ -368,7 +368,7 @@ impl<D: Database> ExecutionStore for SqlStore<D> {
 
     fn execution(&self, of: &TenantScope, id: &str) -> Result<Option<Execution>, StoreError> {
         let found = self.0.list(|db| executions::by_id(db, of, id))?;
-        found.map(|(execution, detail)| opened(execution, detail, self.0.sealing())).transpose()
+        found.map(|(execution, sealed)| opened(execution, sealed, self.0.sealing())).transpose()
     }
 
     fn note_read(&self, execution: &Execution, by: &Actor) -> Result<(), StoreError> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::account::Account;
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, CheckpointKind};
 use crate::hook::{Hook, HookState};
 use crate::id::HookName;
 use crate::record::{Change, HookOutcome, NotRun, RecordLines};
@@ -67,6 +67,28 @@ pub(crate) fn hide_replaced(records: &mut RecordLines) {
         records.whole_mut().rev().filter_map(|record| record.change.as_mut()).filter(|change| !change.places_only);
     changes.next();
     changes.for_each(|change| change.places_only = true);
+}
+
+/// Of what handlers wrote nothing is kept where a hook changed what the event held: it may be just what was taken out,
+/// whoever was asked first.
+pub(crate) fn hide_output_of_changed(records: &mut RecordLines) {
+    if records.whole().any(|record| record.change.is_some()) {
+        hide_output(records);
+    }
+}
+
+/// The same after a whole chain; and of a message that does not reach the model nothing is kept at all.
+pub(super) fn hide_output_after<C: Checkpoint>(records: &mut RecordLines, ruling: &Ruling<C>) {
+    if C::KIND == CheckpointKind::UserPromptSubmit && !matches!(ruling, Ruling::Proceed) {
+        hide_output(records);
+    }
+    hide_output_of_changed(records);
+}
+
+fn hide_output(records: &mut RecordLines) {
+    for account in records.whole_mut().filter_map(|record| record.account.as_mut()) {
+        account.hides_output = true;
+    }
 }
 
 /// Of a chain that does not go on nothing is read: the records of those who wanted that say so.

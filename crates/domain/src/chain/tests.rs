@@ -25,6 +25,7 @@ mod budget;
 mod faults;
 mod llm;
 mod order;
+mod output;
 mod scopes;
 mod verdicts;
 

@@ -321,26 +321,27 @@ pub trait ExecutionStore: Send + Sync {
     /// that may pass is waited out, as by [`RecordStore::keep_patiently`](super::RecordStore::keep_patiently).
     fn keep_executions(&self, executions: Vec<Execution>, done: OnKept);
 
-    /// The executions that `query` asks for, newest first, without the detail of faults.
+    /// The executions that `query` asks for, newest first, without what is encrypted of them.
     ///
     /// # Errors
     /// The store cannot be read.
     fn executions(&self, query: &ExecutionQuery) -> Result<Vec<Execution>, StoreError>;
 
-    /// The execution `id` of `of`, with the detail of its fault: that of another tenant is not decrypted.
+    /// The execution `id` of `of`, with the detail of its fault and its output: those of another tenant are not
+    /// decrypted.
     ///
     /// # Errors
-    /// The store cannot be read, or the detail cannot be decrypted.
+    /// The store cannot be read, or what is encrypted cannot be decrypted.
     fn execution(&self, of: &TenantScope, id: &str) -> Result<Option<Execution>, StoreError>;
 
-    /// Says in the audit chain of its tenant that `by` is about to read the detail of `execution`.
+    /// Says in the audit chain of its tenant that `by` is about to read what is encrypted of `execution`.
     ///
     /// # Errors
     /// The store cannot write it; then nobody may read it.
     fn note_read(&self, execution: &Execution, by: &Actor) -> Result<(), StoreError>;
 
-    /// Forgets executions that are older than `rows_before`, and details that are older than `details_before`; at most
-    /// `limit` of each. Says how many.
+    /// Forgets executions that are older than `rows_before`, and what is encrypted of those that are older than
+    /// `details_before`; at most `limit` of each. Says how many.
     ///
     /// # Errors
     /// The store cannot do it.

@@ -212,8 +212,8 @@ const METHODS: &[MethodRow] = &[
     method(
         "hooks.execution.get",
         "{ id: string }",
-        "{ ...Execution, errorDetail: string | null }",
-        "that it was read is recorded",
+        "{ ...Execution, errorDetail: string | null, stdout: OutputHead | null, stderr: OutputHead | null }",
+        "with what is sealed; that it was read is recorded",
     ),
     method(
         "hooks.chain",
@@ -369,6 +369,11 @@ const SHAPES: &[Row] = &[
          duration_ms: integer, retry: integer, dedup_key: string | null, error: string | null, metadata: object, \
          created_at: string }",
         "What a hook did once; `hook_id` is null once the hook is deleted.",
+    ),
+    row(
+        "OutputHead",
+        "{ text: string, cut: boolean }",
+        "The beginning of what a command or a script wrote, up to 2,000 characters; `cut` says whether there was more.",
     ),
     row(
         "ChainLine",

@@ -41,7 +41,7 @@ pub struct RulesConfig {
 pub struct RetentionConfig {
     /// Executions.
     pub execution_days: Option<u32>,
-    /// The details of faults.
+    /// The details of faults, and what programs of hooks wrote.
     pub detail_days: Option<u32>,
     /// The audit chain.
     pub audit_days: Option<u32>,

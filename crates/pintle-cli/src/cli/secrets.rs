@@ -54,6 +54,7 @@ pub(super) fn run(global: &Global, command: SecretsCommand) -> Result<u8, CliErr
     let mut rotation = Rotation { kid: kid.to_owned(), ..Rotation::default() };
     rotation.hooks(&*store, &keyring)?;
     rotation.details = rotation.column(&*store, &keyring, SealedColumn::Details)?;
+    rotation.outputs = rotation.column(&*store, &keyring, SealedColumn::Outputs)?;
     rotation.jobs = rotation.column(&*store, &keyring, SealedColumn::Jobs)?;
     store.reseal_identities(&keyring).map_err(failed)?;
     terminal::say(&if args.json { rotation.json()? } else { rotation.plain() })?;
@@ -95,6 +96,8 @@ struct Rotation {
     hooks: Count,
     /// Details of faults.
     details: Count,
+    /// What the programs of hooks wrote.
+    outputs: Count,
     /// What is still to be sent to hooks.
     jobs: Count,
     /// How many values do not open.
@@ -138,6 +141,7 @@ impl Rotation {
             count.rewritten += batch.rewritten;
             let name = match what {
                 SealedColumn::Details => "the detail of execution",
+                SealedColumn::Outputs => "the output of execution",
                 SealedColumn::Jobs => "the payload of job",
             };
             batch.failed.into_iter().for_each(|lost| self.cannot(format!("{name} {}: {}", lost.id, lost.why)));
@@ -165,9 +169,10 @@ impl Rotation {
         let lost =
             if self.failed == 0 { String::new() } else { format!("{:<20} {}\n", "cannot be opened", self.failed) };
         format!(
-            "{}{}{}{lost}key {} encrypts everything else\n",
+            "{}{}{}{}{lost}key {} encrypts everything else\n",
             row("secrets of hooks", self.hooks),
             row("details of faults", self.details),
+            row("outputs of hooks", self.outputs),
             row("events to be sent", self.jobs),
             self.kid,
         )

@@ -40,6 +40,7 @@ fn execution(number: u32) -> Execution {
         dedup_key: None,
         error: None,
         error_detail: None,
+        output: None,
         metadata: Object::new(),
         created_at: Timestamp::from_second(1_700_000_000 + i64::from(number)).unwrap(),
     }

@@ -133,10 +133,11 @@ impl RuleAdmin {
         Ok((None, Some(name)))
     }
 
-    /// One execution, with the whole text of its fault. That somebody read it stands in the audit chain.
+    /// One execution, with the whole text of its fault and the beginning of what its program wrote. That somebody read
+    /// them stands in the audit chain.
     ///
     /// # Errors
-    /// There is none, or it is another tenant's; its text cannot be decrypted; or the caller may not.
+    /// There is none, or it is another tenant's; its texts cannot be decrypted; or the caller may not.
     pub async fn execution(&self, by: &Caller, id: &str) -> Result<Value, AdminError> {
         by.at_least(CallerRole::Admin, "execution.get")?;
         let id = uuid::Uuid::parse_str(id).map_err(|_| AdminError::invalid("invalid execution ID"))?.to_string();
@@ -148,14 +149,18 @@ impl RuleAdmin {
         tracing::info!(execution = %row.id, tenant = %row.tenant_id, by = %by.name, "security.hook.execution_read");
         let mut value = shown(&row);
         value["errorDetail"] = json!(row.error_detail.as_ref().map(Cause::unredacted));
+        let output = row.output.map(|output| *output).unwrap_or_default();
+        value["stdout"] = json!(output.stdout);
+        value["stderr"] = json!(output.stderr);
         Ok(value)
     }
 
-    /// An execution that `by` may read. Where it has a detail, the audit chain knows of it before the reader does.
+    /// An execution that `by` may read. Where it has something sealed, the audit chain knows of it before the reader
+    /// does.
     fn read(&self, by: &Caller, id: &str) -> Result<Option<Execution>, AdminError> {
         let executions = &self.parts.executions;
         let found = executions.execution(&scope_of(by), id)?;
-        if let Some(row) = found.as_ref().filter(|row| row.error_detail.is_some()) {
+        if let Some(row) = found.as_ref().filter(|row| row.has_detail()) {
             executions.note_read(row, &self.actor(by))?;
         }
         Ok(found)

@@ -251,6 +251,7 @@ impl TeamRecord {
             dedup_key: Some(format!("{TOLD}{id}")),
             error: self.end.error.map(|error| redacted(&error)),
             error_detail: None,
+            output: None,
             metadata,
             // A clock that is ahead makes no history of tomorrow.
             created_at: self.at.min(now),

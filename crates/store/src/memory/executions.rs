@@ -52,7 +52,7 @@ impl ExecutionStore for Memory {
         let (found, sealing) = (history.execution(of, id), history.sealing.clone());
         drop(history);
         let Some(found) = found else { return Ok(None) };
-        let mut execution = opened(found.execution, found.detail, &sealing)?;
+        let mut execution = opened(found.execution, found.sealed, &sealing)?;
         if let Some(id) = &execution.hook_id
             && self.hook(id)?.is_none()
         {

@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{MAX_ENTRIES, MAX_EVENTS, MAX_EXECUTIONS};
-use crate::evidence::{EventEvidence, ExecutionRow, Note, executed, fit_session, note, traces};
+use crate::evidence::{EventEvidence, ExecutionRow, Note, SealedTexts, executed, fit_session, note, traces};
 use crate::keyring::signing::SigningKey;
 use crate::rows::executions::place;
 use crate::sealing::StoreKeys;
@@ -251,10 +251,10 @@ impl History {
             std::mem::take(&mut self.executions).into_iter().partition(|it| gone.contains(&it.execution.id));
         self.executions = kept;
         gone.iter().for_each(|it| self.unlearn(&it.execution));
-        let mut oldest: Vec<&mut ExecutionRow> = self.executions.iter_mut().filter(|it| it.detail.is_some()).collect();
+        let mut oldest: Vec<&mut ExecutionRow> = self.executions.iter_mut().filter(|it| !it.sealed.is_none()).collect();
         oldest.sort_by_key(|it| it.execution.created_at);
         let old = oldest.into_iter().filter(|it| it.execution.created_at < details_before).take(limit);
-        gone.len() + old.map(|it| it.detail = None).count()
+        gone.len() + old.map(|it| it.sealed = SealedTexts::default()).count()
     }
 
     pub(super) fn entries(&mut self, tenant: &TenantId, from_seq: u64, limit: usize) -> Vec<AuditEntry> {

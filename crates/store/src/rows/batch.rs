@@ -226,9 +226,9 @@ impl Rows {
     }
 
     fn state(&mut self, executed: ExecutionRow, dialect: Dialect) {
-        let ExecutionRow { execution, detail, note } = executed;
+        let ExecutionRow { execution, sealed, note } = executed;
         self.notes.push(Pending { note, statement: Some(self.statements.len()) });
-        self.statements.push(executions::insert(execution, detail, dialect));
+        self.statements.push(executions::insert(execution, sealed, dialect));
     }
 
     /// Writes what stands in the journals.

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::body;
 use crate::db::{Cell, Columns, Db, Dialect, Failure, Statement, limit_of, moment};
-use crate::evidence::fit_session;
+use crate::evidence::{SealedTexts, fit_session};
 use crate::refusal::swallowed;
 
 const COLUMNS: &str = "id, hook_id, hook_name, hook_version, handler_type, tenant_id, agent_id, session_id, turn_id, \
@@ -22,14 +22,19 @@ const NOTHING: &str = "FALSE";
 
 macro_rules! insert {
     ($hook:literal) => {
+        insert!($hook, "", "")
+    };
+    ($hook:literal, $column:literal, $value:literal) => {
         concat!(
             "INSERT INTO hook_executions (id, hook_id, hook_name, hook_version, handler_type, tenant_id, agent_id, \
              session_id, turn_id, event_id, trace_id, event, tool_name, tool_call_id, input_hash, decision, reason, \
-             duration_ms, retry, dedup_key, error, error_detail, metadata, created_at) \
-             VALUES (?1, ",
+             duration_ms, retry, dedup_key, error, error_detail, metadata, created_at",
+            $column,
+            ") VALUES (?1, ",
             $hook,
-            ", ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24) \
-             ON CONFLICT DO NOTHING"
+            ", ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24",
+            $value,
+            ") ON CONFLICT DO NOTHING"
         )
     };
 }
@@ -38,17 +43,26 @@ macro_rules! insert {
 pub(crate) const SQLITE_INSERT: &str = insert!("?2");
 /// The same for one whose hook is gone.
 pub(crate) const SQLITE_ORPHAN: &str = insert!("(SELECT id FROM agent_hooks WHERE id = ?2)");
+/// Keeps one with what its program wrote.
+pub(crate) const SQLITE_INSERT_OUTPUT: &str = insert!("?2", ", output", ", ?25");
+/// The same for one whose hook is gone.
+pub(crate) const SQLITE_ORPHAN_OUTPUT: &str =
+    insert!("(SELECT id FROM agent_hooks WHERE id = ?2)", ", output", ", ?25");
 
-/// The statement that keeps `execution`, the detail of its fault encrypted as `detail`; one that is there already is left as it is. It outlives its hook, which may be
-/// gone already, or be deleted at this moment.
-pub(crate) fn insert(execution: Execution, detail: Option<Vec<u8>>, dialect: Dialect) -> Statement<'static> {
-    let (sql, orphan) = match dialect {
-        Dialect::Sqlite => (SQLITE_INSERT, Some(SQLITE_ORPHAN)),
+/// The statement that keeps `execution`, with what is encrypted of it as `sealed`; one that is there already is left as
+/// it is. It outlives its hook, which may be gone already, or be deleted at this moment.
+pub(crate) fn insert(execution: Execution, sealed: SealedTexts, dialect: Dialect) -> Statement<'static> {
+    let (sql, orphan) = match (dialect, &sealed.output) {
+        (Dialect::Sqlite, None) => (SQLITE_INSERT, Some(SQLITE_ORPHAN)),
+        (Dialect::Sqlite, Some(_)) => (SQLITE_INSERT_OUTPUT, Some(SQLITE_ORPHAN_OUTPUT)),
         // A statement that fails would take its transaction with it.
-        Dialect::Postgres => (insert!("(SELECT id FROM agent_hooks WHERE id = ?2 FOR KEY SHARE)"), None),
+        (Dialect::Postgres, None) => (insert!("(SELECT id FROM agent_hooks WHERE id = ?2 FOR KEY SHARE)"), None),
+        (Dialect::Postgres, Some(_)) => {
+            (insert!("(SELECT id FROM agent_hooks WHERE id = ?2 FOR KEY SHARE)", ", output", ", ?25"), None)
+        }
     };
     let metadata = serde_json::to_string(&execution.metadata).expect("JSON values are plain JSON");
-    let cells = vec![
+    let mut cells = vec![
         execution.id.into(),
         execution.hook_id.map(|id| id.as_str().to_owned()).into(),
         execution.hook_name.into(),
@@ -70,10 +84,11 @@ pub(crate) fn insert(execution: Execution, detail: Option<Vec<u8>>, dialect: Dia
         execution.retry.into(),
         execution.dedup_key.into(),
         execution.error.into(),
-        detail.map_or(Cell::Null, |detail| Cell::Bytes(detail.into())),
+        sealed.detail.map_or(Cell::Null, |detail| Cell::Bytes(detail.into())),
         metadata.into(),
         moment(execution.created_at).into(),
     ];
+    cells.extend(sealed.output.map(|output| Cell::Bytes(output.into())));
     Statement { sql, cells, orphan }
 }
 
@@ -170,11 +185,11 @@ fn micros_up(at: Timestamp) -> Timestamp {
     Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
 }
 
-/// An execution, and the detail of its fault as it stands in the row.
-pub(crate) type WithDetail = (Execution, Option<Vec<u8>>);
+/// An execution, and what is encrypted of it as it stands in the row.
+pub(crate) type WithSealed = (Execution, SealedTexts);
 
 /// The execution `id` of `of`.
-pub(crate) fn by_id(db: &dyn Db, of: &TenantScope, id: &str) -> Result<Option<WithDetail>, Failure> {
+pub(crate) fn by_id(db: &dyn Db, of: &TenantScope, id: &str) -> Result<Option<WithSealed>, Failure> {
     if Uuid::parse_str(id).is_err() {
         return Ok(None);
     }
@@ -182,11 +197,14 @@ pub(crate) fn by_id(db: &dyn Db, of: &TenantScope, id: &str) -> Result<Option<Wi
     wanted.id("id", Some(id));
     wanted.id("tenant_id", of.one().map(TenantId::as_str));
     let conditions = wanted.conditions.join(" AND ");
-    let sql = format!("SELECT {COLUMNS}, error_detail FROM hook_executions WHERE {conditions}");
-    db.one(&sql, &wanted.cells, |row| Ok((execution(row)?, row.maybe_bytes("error_detail")?)))
+    let sql = format!("SELECT {COLUMNS}, error_detail, output FROM hook_executions WHERE {conditions}");
+    db.one(&sql, &wanted.cells, |row| {
+        let sealed = SealedTexts { detail: row.maybe_bytes("error_detail")?, output: row.maybe_bytes("output")? };
+        Ok((execution(row)?, sealed))
+    })
 }
 
-/// Forgets the oldest executions and details, at most `limit` of each.
+/// Forgets the oldest executions, and what is encrypted of the oldest that are left, at most `limit` of each.
 pub(crate) fn forget(
     db: &dyn Db,
     rows_before: Timestamp,
@@ -195,8 +213,9 @@ pub(crate) fn forget(
 ) -> Result<usize, Failure> {
     let rows = "DELETE FROM hook_executions WHERE id IN \
                 (SELECT id FROM hook_executions WHERE created_at < ?1 ORDER BY created_at LIMIT ?2)";
-    let details = "UPDATE hook_executions SET error_detail = NULL WHERE id IN (SELECT id FROM hook_executions \
-                   WHERE error_detail IS NOT NULL AND created_at < ?1 ORDER BY created_at LIMIT ?2)";
+    let details = "UPDATE hook_executions SET error_detail = NULL, output = NULL WHERE id IN \
+                   (SELECT id FROM hook_executions WHERE (error_detail IS NOT NULL OR output IS NOT NULL) \
+                   AND created_at < ?1 ORDER BY created_at LIMIT ?2)";
     let gone = |sql, before| db.run(sql, &[moment(micros_up(before)).into(), limit_of(limit).into()]);
     let gone = gone(rows, rows_before)? + gone(details, details_before)?;
     Ok(usize::try_from(gone).unwrap_or(usize::MAX))
@@ -232,6 +251,7 @@ fn execution(row: &dyn Columns) -> Result<Execution, Failure> {
         dedup_key: row.maybe_string("dedup_key")?,
         error: row.maybe_string("error")?,
         error_detail: None,
+        output: None,
         metadata: body::read(&row.text("metadata")?).map_err(foreign)?,
         created_at: at.parse().map_err(|_| unknown("created_at", &at))?,
     })

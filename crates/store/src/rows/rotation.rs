@@ -17,6 +17,8 @@ const FIRST: &str = "00000000-0000-0000-0000-000000000000";
 pub enum SealedColumn {
     /// The details of faults.
     Details,
+    /// What programs wrote.
+    Outputs,
     /// What hooks that only observe are still to be sent.
     Jobs,
 }
@@ -56,6 +58,11 @@ pub(crate) fn column(
              WHERE error_detail IS NOT NULL AND id > ?1 ORDER BY id LIMIT ?2",
             "UPDATE hook_executions SET error_detail = ?2 WHERE id = ?1 AND error_detail = ?3",
         ),
+        SealedColumn::Outputs => (
+            "SELECT id, tenant_id, output AS sealed FROM hook_executions \
+             WHERE output IS NOT NULL AND id > ?1 ORDER BY id LIMIT ?2",
+            "UPDATE hook_executions SET output = ?2 WHERE id = ?1 AND output = ?3",
+        ),
         SealedColumn::Jobs => (
             "SELECT id, tenant_id, payload AS sealed FROM hook_outbox WHERE id > ?1 ORDER BY id LIMIT ?2",
             "UPDATE hook_outbox SET payload = ?2 WHERE id = ?1 AND payload = ?3",
@@ -88,7 +95,8 @@ pub(crate) fn column(
 
 fn place(what: SealedColumn, id: &str, tenant: &str) -> SealedPlace {
     match what {
-        SealedColumn::Details => evidence::place(id, &TenantId::from(tenant)),
+        SealedColumn::Details => evidence::place(evidence::DETAIL, id, &TenantId::from(tenant)),
+        SealedColumn::Outputs => evidence::place(evidence::OUTPUT, id, &TenantId::from(tenant)),
         SealedColumn::Jobs => super::outbox::place(id, tenant),
     }
 }

@@ -107,6 +107,7 @@ mod tests {
     use std::path::{Path, PathBuf};
     use std::sync::Arc;
 
+    use domain::account::Account;
     use domain::audit::ChainHead;
     use domain::execution::Execution;
     use domain::id::{HookId, TenantId};
@@ -123,6 +124,7 @@ mod tests {
     use super::super::writer::Writer;
     use super::*;
     use crate::keyring::signing::{PublicKeys, SigningKey};
+    use crate::keyring::{KEY_FILE, KeySource, Keyring};
     use crate::{Durability, Sqlite, StoreKeys};
 
     /// A writer without its thread, so that nothing is folded but by what is done here.
@@ -133,7 +135,9 @@ mod tests {
 
     fn keys(folder: &Path) -> StoreKeys {
         let signing = Some(Arc::new(SigningKey::open_or_create(folder).unwrap()));
-        StoreKeys { signing, ..StoreKeys::default() }
+        let source = KeySource { file: Some(folder.join(KEY_FILE)), ..KeySource::default() };
+        let keyring = Some(Arc::new(Keyring::open(&source).unwrap()));
+        StoreKeys { keyring, signing, ..StoreKeys::default() }
     }
 
     impl Desk {
@@ -315,15 +319,38 @@ mod tests {
 
     #[test]
     fn a_schema_of_before_has_all_of_it_in_its_tables() {
+        for before in [72, 56] {
+            let mut desk = Desk::new(Durability::Commit);
+            let mut call = call();
+            // A schema of before has no place for what it wrote, and a program of before cannot read that row.
+            let wrote = Account { stderr: Some("looked at it".into()), ..Account::default() };
+            call[0].hooks.whole_mut().next().unwrap().account = Some(Box::new(wrote));
+            desk.call(&call).unwrap();
+            assert_eq!(desk.rows(), [1, 0, 0, 0]);
+            let path = desk.path();
+            let _folder = desk.folder;
+            drop(desk.writer);
+            Sqlite::migrate(&path, before).unwrap();
+            let raw = Connection::open(&path).unwrap();
+            let count = |table: &str| -> i64 {
+                raw.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+            };
+            assert_eq!(["hook_executions", "audit_log"].map(count), [1, 2]);
+            drop(Sqlite::open(&path, Durability::Commit).unwrap());
+        }
+    }
+
+    #[test]
+    fn what_a_program_wrote_goes_through_the_tail() {
         let mut desk = Desk::new(Durability::Commit);
-        desk.call(&call()).unwrap();
-        let path = desk.path();
-        let _folder = desk.folder;
-        drop(desk.writer);
-        Sqlite::migrate(&path, 56).unwrap();
-        let raw = Connection::open(&path).unwrap();
-        let entries: i64 = raw.query_row("SELECT count(*) FROM audit_log", [], |row| row.get(0)).unwrap();
-        assert_eq!(entries, 2);
-        drop(Sqlite::open(&path, Durability::Commit).unwrap());
+        let mut call = call();
+        let wrote = Account { stderr: Some("looked at it".into()), ..Account::default() };
+        call[0].hooks.whole_mut().next().unwrap().account = Some(Box::new(wrote));
+        desk.call(&call).unwrap();
+        assert_eq!(desk.rows(), [1, 0, 0, 0]);
+        let store = Sqlite::open_with(&desk.path(), Durability::Commit, keys(desk.folder.path())).unwrap();
+        let id = all(&store).1[0].id.clone();
+        let output = store.execution(&TenantScope::All, &id).unwrap().unwrap().output.unwrap();
+        assert_eq!(output.stderr.map(|head| head.text).as_deref(), Some("looked at it"));
     }
 }

@@ -156,6 +156,7 @@ const EXPECTED: &[(&str, &[&str], Comes)] = &[
             "dedup_key",
             "error",
             "error_detail",
+            "output",
             "metadata",
             "created_at",
         ],

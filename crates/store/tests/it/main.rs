@@ -11,6 +11,7 @@ mod conformance;
 mod evidence;
 mod file;
 mod journal;
+mod kept_output;
 mod kill;
 mod migrations;
 mod outage;

@@ -114,7 +114,7 @@ pub fn keep_executions(store: &dyn ExecutionStore, executions: Vec<Execution>) -
 /// As a database keeps it.
 pub fn kept_form(execution: &Execution) -> Execution {
     let created_at = Timestamp::from_microsecond(execution.created_at.as_microsecond()).expect("it was a moment");
-    Execution { created_at, error_detail: None, ..execution.clone() }
+    Execution { created_at, error_detail: None, output: None, ..execution.clone() }
 }
 
 fn an_execution_comes_back_whole(store: &dyn EvidenceStore, make_hook: &MakeHook<'_>) {
@@ -128,6 +128,8 @@ fn an_execution_comes_back_whole(store: &dyn EvidenceStore, make_hook: &MakeHook
     event.hooks.whole_mut().next().expect("it has a line").account = Some(Box::new(Account {
         detail: Some(detail.as_str().into()),
         stdout_len: Some(5),
+        stdout: Some("größe".into()),
+        stderr: Some("password=hunter2\n\0\u{202e}".into()),
         http_status: Some(500),
         retry: 2,
         ..Account::default()
@@ -146,10 +148,12 @@ fn an_execution_comes_back_whole(store: &dyn EvidenceStore, make_hook: &MakeHook
     for record in &event.hooks {
         let made = Execution::of(&event, &record).expect("it ran");
         let found = found.iter().find(|it| it.dedup_key == made.dedup_key).expect("it is there");
+        let output = made.output.clone();
         assert_eq!(found, &kept_form(&Execution { id: found.id.clone(), ..made }));
         let whole = store.execution(&TenantScope::All, &found.id).expect("it can be read").expect("it is there");
         let expected = (!record.again).then(|| detail.as_str().into());
-        assert_eq!(whole, Execution { error_detail: expected, ..found.clone() });
+        assert_eq!(output.is_some(), !record.again, "the second wrote nothing");
+        assert_eq!(whole, Execution { error_detail: expected, output, ..found.clone() });
         let own = TenantScope::from(&found.tenant_id);
         assert_eq!(store.execution(&own, &found.id), Ok(Some(whole)));
         for foreign in [OTHER_TENANT, "x"] {
@@ -324,14 +328,16 @@ fn the_old_are_forgotten_in_batches(store: &dyn EvidenceStore) {
     let at = |n: u64| start + Duration::from_secs(n);
     let make = |n: u64| {
         let event = EventRecord { at: at(n), ..ran(&HookId::fresh(), failed()) };
-        Execution::of(&event, &event.hooks.to_vec()[0]).expect("it ran")
+        let made = Execution::of(&event, &event.hooks.to_vec()[0]).expect("it ran");
+        // Of every other one only what its program wrote is encrypted.
+        if n % 2 == 0 { made } else { Execution { error_detail: None, output: Some(Box::default()), ..made } }
     };
     let made: Vec<Execution> = (0..10).map(make).collect();
     keep_executions(store, made.clone()).expect("they are kept");
     let left = || {
         let of = |it: &Execution| store.execution(&TenantScope::All, &it.id).expect("it can be read");
         let found: Vec<_> = made.iter().filter_map(of).collect();
-        (found.len(), found.iter().filter(|it| it.error_detail.is_some()).count())
+        (found.len(), found.iter().filter(|it| it.has_detail()).count())
     };
     assert_eq!(left(), (10, 10));
     let forget = |rows, details, limit| store.forget(at(rows), at(details), limit).expect("it can be done");

@@ -53,7 +53,7 @@ impl ExecutionStore for MemoryRules {
         };
         let mut found: Vec<&Execution> = rule_state.executions.iter().filter(wanted).collect();
         found.sort_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
-        let brief = |row: &Execution| Execution { error_detail: None, ..row.clone() };
+        let brief = |row: &Execution| Execution { error_detail: None, output: None, ..row.clone() };
         Ok(found.into_iter().take(query.limit).map(brief).collect())
     }
 
@@ -75,8 +75,8 @@ impl ExecutionStore for MemoryRules {
         let rows = rule_state.executions.iter().take(limit).take_while(|row| row.created_at < rows_before).count();
         rule_state.executions.drain(..rows);
         let old = rule_state.executions.iter_mut().take_while(|row| row.created_at < details_before);
-        let details = old.filter(|row| row.error_detail.is_some()).take(limit);
-        let details = details.map(|row| row.error_detail = None).count();
+        let details = old.filter(|row| row.has_detail()).take(limit);
+        let details = details.map(|row| (row.error_detail, row.output) = (None, None)).count();
         Ok(rows + details)
     }
 }

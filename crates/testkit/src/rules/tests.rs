@@ -162,6 +162,7 @@ fn execution(id: &str, second: i64) -> Execution {
         dedup_key: Some(format!("a:{id}")),
         error: None,
         error_detail: Some("whole".into()),
+        output: None,
         metadata: Object::new(),
         created_at: Timestamp::from_second(second).unwrap(),
     }

@@ -1,6 +1,7 @@
 //! Who sees a call again after it was changed.
 
 use super::*;
+use crate::account::Account;
 
 #[test]
 fn who_was_asked_sees_what_a_gate_made_of_the_input() {
@@ -175,4 +176,26 @@ fn digits_and_member_order_of_an_input_count_as_the_digest_does() {
     assert_eq!(run("1", "1"), 2);
     assert_eq!(run("1", "1.0"), 3);
     assert_eq!(run("0.1", "0.10000000000000000001"), 3);
+}
+
+#[test]
+fn nothing_is_kept_of_what_was_written_about_a_call_that_any_hook_changed() {
+    let kept = |first: Verdict<BeforeTool>, second: Verdict<PreToolUse>| {
+        let roster = Arc::new(Roster::new(vec![before("a"), gate("g"), approver("p")]));
+        let mut clearing = Clearing::new(roster.clone(), Agent::with(&[]), call("exec", "ls"));
+        for answer in [said(first), said(second)] {
+            let account = Some(Box::new(Account { stdout: Some("ls".into()), ..Account::default() }));
+            assert!(clearing.next().is_some(), "it is due");
+            clearing.settle(HandlerAnswer { heard: answer, account }, Duration::ZERO);
+        }
+        Script::default().play(&mut clearing, &roster);
+        let records = clearing.conclude().1.to_vec();
+        let accounts = records.iter().filter_map(|record| record.account.as_ref());
+        accounts.map(|account| !account.hides_output).collect::<Vec<_>>()
+    };
+    let goes_on = || Verdict::<BeforeTool>::Continue;
+    assert_eq!(kept(goes_on(), Verdict::Continue), [true, true]);
+    assert_eq!(kept(goes_on(), block()), [true, true], "its arguments stay, too");
+    assert_eq!(kept(goes_on(), rewrite("pwd")), [false, false]);
+    assert_eq!(kept(modify("pwd"), Verdict::Continue), [false, false]);
 }

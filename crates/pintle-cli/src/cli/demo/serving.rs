@@ -222,6 +222,7 @@ fn made_up(rule: &DemoRule, session: &SessionId, number: i64, at: Timestamp) -> 
         dedup_key: None,
         error: None,
         error_detail: None,
+        output: None,
         metadata,
         created_at: at,
     };

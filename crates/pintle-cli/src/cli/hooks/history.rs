@@ -58,7 +58,8 @@ pub struct HistoryArgs {
     /// Go on where the page before ended: what it printed as its cursor
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
-    /// The whole text of one execution's fault, secrets included: its id, as --json has it; only a person may ask
+    /// The whole text of one execution's fault, secrets included, and what its program wrote: its id, as --json has it;
+    /// only a person may ask
     #[arg(long, value_name = "EXECUTION_ID", conflicts_with_all = [
         "hook", "event", "decision", "session", "agent", "since", "until", "limit", "cursor",
     ])]
@@ -126,7 +127,8 @@ async fn has_rows(rule_admin: &RuleAdmin, by: &Caller, name: &str) -> Result<boo
     Ok(!page.executions.is_empty())
 }
 
-/// The execution `id` with the whole text of its fault, which everybody else sees masked.
+/// The execution `id` with the whole text of its fault, which everybody else sees masked, and with what its program
+/// wrote, which nobody else sees.
 fn detail(global: &Global, id: &str, as_json: bool) -> Result<u8, CliError> {
     operator::require()?;
     let found = with_admin(global, async |rule_admin, by| rule_admin.execution(by, id).await.map_err(refused))?;
@@ -134,12 +136,22 @@ fn detail(global: &Global, id: &str, as_json: bool) -> Result<u8, CliError> {
         terminal::say(&json(&found)?)?;
         return Ok(0);
     }
-    let detail = found["errorDetail"].as_str().map_or_else(
-        || "nothing more is kept of it: it did not fail, or `agent_hooks.error_detail_days` are over".to_owned(),
-        prose,
-    );
+    let output = ["stdout", "stderr"].into_iter().filter_map(|name| output(name, &found[name]));
+    let parts: Vec<String> = found["errorDetail"].as_str().map(prose).into_iter().chain(output).collect();
+    let detail = if parts.is_empty() { NOTHING_SEALED.to_owned() } else { parts.join("\n") };
     terminal::say(&folded(&format!("{}{detail}\n", line(&found)), out_columns(), 4))?;
     Ok(0)
+}
+
+/// Where neither a fault nor an output is kept.
+const NOTHING_SEALED: &str = "nothing more is kept of it: it did not fail, wrote nothing about an event that \
+                              hooks left as it was, or `agent_hooks.error_detail_days` are over";
+
+/// The beginning of what its program wrote there, if it is kept.
+fn output(name: &str, head: &Value) -> Option<String> {
+    let text = prose(head["text"].as_str()?.trim_end());
+    let more = if head["cut"] == true { " (cut)" } else { "" };
+    Some(format!("{name}{more}: {text}"))
 }
 
 /// What the desk says of members, said of the flags that they came from.

@@ -122,6 +122,33 @@ fn a_rewrite_takes_the_right_to_it() {
 }
 
 #[test]
+fn what_a_command_wrote_is_kept_for_a_person_unless_a_hook_took_something_out() {
+    let handle =
+        "return { decision: 'allow', updatedInput: { rawInput: event.rawInput.replace('sesame', '[a word]') } };";
+    let model = Model::giving(vec![runs("c1", "true"), says("Done.")]);
+    let rules = command("early", "user_prompt_submit", "priority = 100", "cat >&2")
+        + &script("redacts", "user_prompt_submit", "may_rewrite = true", handle)
+        + &command("talks", "pre_tool_use", "", "echo '{}'; echo 'looked at it' >&2");
+    let env = model.env("tools = ['exec']\n", &rules);
+    assert_eq!(whole_turn(&env, "open sesame"), "Done.\n");
+    let rows = history(&env);
+    let details = |name: &str| -> Vec<String> {
+        let own = rows.iter().filter(|row| row["hook_name"] == name);
+        let detail = |row: &Value| env.on_terminal("", &["hooks", "history", "--detail", row["id"].as_str().unwrap()]);
+        own.map(|row| detail(row).to_string()).collect()
+    };
+    let talks = details("talks");
+    assert!(
+        talks.len() == 1 && talks[0].contains("stdout: {}") && talks[0].contains("stderr: looked at it"),
+        "{talks:?}"
+    );
+    let early = details("early");
+    assert_eq!(early.len(), 2, "it was asked again");
+    assert!(early.iter().all(|seen| seen.contains("nothing more is kept") && !seen.contains("sesame")), "{early:?}");
+    assert!(rows.iter().any(|row| row["hook_name"] == "early" && row["metadata"]["stderr_len"].as_u64() > Some(0)));
+}
+
+#[test]
 fn five_blocks_open_a_breaker_and_a_person_closes_it() {
     let push = |id: &str| runs(id, "echo forbidden");
     let (blocked, done) = ("tool: Hook blocked: pre_tool_use: guard: not here", says("Well."));

@@ -1,11 +1,11 @@
 //! Pages of what hooks did.
 
 use domain::checkpoint::CheckpointKind;
-use domain::execution::Execution;
+use domain::execution::{Execution, KeptOutput, OutputHead};
 use domain::id::{HookId, TenantId, agent_uuid};
 use domain::json::{Object, Value, json};
 use domain::rule::{Decision, HandlerType};
-use domain::store::ExecutionStore as _;
+use domain::store::{AuditStore as _, ExecutionStore as _};
 use pintle_rules::admin::{Caller, CallerRole, MAX_PAGE};
 
 use super::stage::{ACME, Stage, of_acme, of_default, script};
@@ -36,6 +36,7 @@ pub(crate) fn row(n: i64, hook: &str, tenant: Option<&str>, session: Option<&str
         dedup_key: Some(format!("{hook}:e{n}")),
         error: Some("short".into()),
         error_detail: Some("the whole of it".into()),
+        output: None,
         metadata: Object::new(),
         // Two rows each in one second, so that the id has to tell them apart.
         created_at: jiff::Timestamp::from_second(1_700_000_000 + n / 2).unwrap(),
@@ -181,4 +182,33 @@ async fn one_is_found_by_its_fault_and_by_its_id_by_whoever_may_see_it() {
     assert_eq!(no, "INVALID_REQUEST invalid execution ID");
     let no = stage.no(&admin, "hooks.history", json!({"fault": "tired"})).await;
     assert_eq!(no, "INVALID_REQUEST unknown fault \"tired\"");
+}
+
+#[tokio::test]
+async fn what_a_command_wrote_is_for_admins_and_the_chain_says_who_read_it() {
+    let stage = Stage::new();
+    let admin = of_default(CallerRole::Admin);
+    let id = stage.create(&admin, script("tenant", "guard", "allow")).await;
+    let stderr = Some(OutputHead { text: "looked at it".into(), cut: true });
+    let output = Some(Box::new(KeptOutput { stdout: None, stderr }));
+    let wrote = Execution { error: None, error_detail: None, output, ..row(1, &id, None, Some("viewer:1")) };
+    let asked = json!({"id": wrote.id});
+    stage.keep(vec![wrote]);
+    let reads = || {
+        let entries = stage.store.audit_entries(&TenantId::default_tenant(), 0, 99).unwrap();
+        entries.iter().filter(|entry| entry.body.contains("detail_read")).count()
+    };
+    for role in [CallerRole::Viewer, CallerRole::Operator] {
+        let no = stage.no(&of_default(role), "hooks.execution.get", asked.clone()).await;
+        assert!(no.contains("requires admin role"), "{no}");
+    }
+    for role in [CallerRole::Viewer, CallerRole::Operator, CallerRole::Admin] {
+        let page = stage.ok(&of_default(role), "hooks.history", json!({"executionId": asked["id"]})).await;
+        assert!(!page.to_string().contains("looked at it") && !page.to_string().contains("stderr"), "{page}");
+    }
+    assert_eq!(reads(), 0);
+    let whole = stage.ok(&admin, "hooks.execution.get", asked).await;
+    let stderr = json!({"text": "looked at it", "cut": true});
+    assert_eq!((&whole["errorDetail"], &whole["stdout"], &whole["stderr"]), (&Value::Null, &Value::Null, &stderr));
+    assert_eq!(reads(), 1);
 }

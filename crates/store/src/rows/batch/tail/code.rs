@@ -13,11 +13,12 @@ use crate::evidence::Note;
 const FORM: u8 = 1;
 
 /// The statements that evidence is made of, and what stands in for each; numbered by their places, which stay.
-const KINDS: [(&str, Option<&str>); 4] = [
+const KINDS: [(&str, Option<&str>); 5] = [
     (records::TURN, None),
     (records::SET, None),
     (records::EVENT, None),
     (executions::SQLITE_INSERT, Some(executions::SQLITE_ORPHAN)),
+    (executions::SQLITE_INSERT_OUTPUT, Some(executions::SQLITE_ORPHAN_OUTPUT)),
 ];
 
 /// The number of `statement`.
@@ -137,13 +138,27 @@ mod tests {
     use super::super::super::Rows;
     use super::*;
     use crate::db::Dialect;
+    use crate::evidence::SealedTexts;
     use crate::sealing::StoreKeys;
+    use domain::execution::Execution;
     use domain::id::HookId;
 
     fn rows() -> Rows {
         let mut events = cleared();
-        events.push(ran(&HookId::fresh(), failed()));
-        Rows::of_records(&events, &StoreKeys::default(), Dialect::Sqlite).unwrap()
+        let event = ran(&HookId::fresh(), failed());
+        let made = Execution::of(&event, &event.hooks.to_vec()[0]).unwrap();
+        events.push(event);
+        let mut rows = Rows::of_records(&events, &StoreKeys::default(), Dialect::Sqlite).unwrap();
+        let sealed = SealedTexts { detail: None, output: Some(b"sealed".to_vec()) };
+        rows.statements.push(executions::insert(made, sealed, Dialect::Sqlite));
+        rows
+    }
+
+    #[test]
+    fn what_has_no_output_is_written_as_ever() {
+        let rows = rows();
+        let kinds: Vec<_> = rows.statements.iter().map(|it| (kind_of(it).unwrap(), it.cells.len())).collect();
+        assert_eq!(kinds[kinds.len() - 2..], [(3, 24), (4, 25)]);
     }
 
     #[test]

@@ -1,0 +1,1 @@
+ALTER TABLE hook_executions DROP COLUMN output;
