@@ -26,7 +26,7 @@ use tokio_util::task::TaskTracker;
 use tower::Service as _;
 
 use crate::door::{OtherEnd, Peer};
-use crate::heads::{Answering, HEAD_TIME, REST_TIME, TimedHeads};
+use crate::heads::{Answering, HEAD_TIME, REST_TIME, Rests, TimedHeads};
 use crate::http::{numbers, router};
 use crate::rare_line::RareLine;
 use crate::settings::{Address, ForeignAgents, addresses};
@@ -123,12 +123,13 @@ impl Gateway {
         if let Some(tls) = tls {
             self.shared.life.tasks.spawn(tls.follow(self.shared.life.hard_stop.clone()));
         }
+        let rests = Rests::default();
         for listening in all {
             let router = if listening.is_metrics { numbers.clone() } else { router.clone() };
             let (stop, tasks) = (self.shared.life.hard_stop.clone(), self.shared.life.tasks.clone());
             let asks_nobody = !self.shared.guests.known_by.has_token();
             let agents = self.settings.agents.clone();
-            let desk = Reception { router, stop: stop.clone(), tasks, asks_nobody, agents };
+            let desk = Reception { router, stop: stop.clone(), tasks, asks_nobody, agents, rests: rests.clone() };
             self.shared.life.tasks.spawn(async move {
                 tokio::select! {
                     () = desk.accept(&listening.listener) => {}
@@ -154,6 +155,8 @@ struct Reception {
     asks_nobody: bool,
     /// Programs that are no persons.
     agents: ForeignAgents,
+    /// The connections that wait for their next request, at all addresses.
+    rests: Rests,
 }
 
 impl Reception {
@@ -243,7 +246,8 @@ impl Reception {
             return self.answer(stream, peer, None).await;
         }
         let answering = Answering::default();
-        self.answer(TimedHeads::new(stream, answering.clone()), peer, Some(answering)).await;
+        let stream = TimedHeads::new(stream, answering.clone(), self.rests.clone());
+        self.answer(stream, peer, Some(answering)).await;
     }
 
     async fn answer<S>(self, stream: S, peer: Peer, answering: Option<Answering>)
@@ -267,7 +271,8 @@ impl Reception {
             }
         });
         let mut builder = auto::Builder::new(TokioExecutor::new());
-        builder.http1().timer(TokioTimer::new()).header_read_timeout(REST_TIME);
+        // Heads and rests have times of their own; together they take no longer than that.
+        builder.http1().timer(TokioTimer::new()).header_read_timeout(REST_TIME + HEAD_TIME);
         builder.http2().timer(TokioTimer::new()).keep_alive_interval(Some(HEAD_TIME));
         let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
         tokio::pin!(connection);
