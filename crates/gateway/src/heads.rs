@@ -25,6 +25,7 @@ pub(crate) const REST_TIME: Duration = Duration::from_secs(180);
 
 /// How many connections may rest that long at once: more than proxies keep, and half of the files that a process may have
 /// open where nobody raised that. Others rest as long as a head may take, so that strangers who say nothing hold few.
+/// Those of proxies that are trusted are not among them.
 const MOST_RESTING: usize = 512;
 
 /// Whether a request of a connection is being answered.
@@ -63,7 +64,7 @@ impl Answering {
 }
 
 /// The connections that rest.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Rests {
     now: Arc<AtomicUsize>,
     most: usize,
@@ -76,6 +77,17 @@ impl Default for Rests {
 }
 
 impl Rests {
+    /// Those of proxies that are trusted, which keep as many as they need.
+    pub(crate) fn of_proxies() -> Self {
+        Self { most: usize::MAX, ..Self::default() }
+    }
+
+    /// Whether they are counted together.
+    #[cfg(test)]
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.now, &other.now)
+    }
+
     /// One more rests, and so long it may.
     fn begin(&self) -> (Rest, Duration) {
         let others = self.now.fetch_add(1, Ordering::Relaxed);
@@ -84,6 +96,7 @@ impl Rests {
 }
 
 /// The rest of one connection.
+#[derive(Debug)]
 struct Rest(Arc<AtomicUsize>);
 
 impl Drop for Rest {

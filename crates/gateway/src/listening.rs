@@ -16,6 +16,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
+use ipnet::IpNet;
 use process::{PeerProcess, peer_of_pid, peer_of_tcp};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, join, split};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixSocket};
@@ -123,13 +124,14 @@ impl Gateway {
         if let Some(tls) = tls {
             self.shared.life.tasks.spawn(tls.follow(self.shared.life.hard_stop.clone()));
         }
-        let rests = Rests::default();
+        let (rests, proxies) = (Rests::default(), Arc::<[IpNet]>::from(self.settings.door.proxies.as_slice()));
         for listening in all {
             let router = if listening.is_metrics { numbers.clone() } else { router.clone() };
             let (stop, tasks) = (self.shared.life.hard_stop.clone(), self.shared.life.tasks.clone());
             let asks_nobody = !self.shared.guests.known_by.has_token();
             let agents = self.settings.agents.clone();
-            let desk = Reception { router, stop: stop.clone(), tasks, asks_nobody, agents, rests: rests.clone() };
+            let (rests, proxies) = (rests.clone(), proxies.clone());
+            let desk = Reception { router, stop: stop.clone(), tasks, asks_nobody, agents, rests, proxies };
             self.shared.life.tasks.spawn(async move {
                 tokio::select! {
                     () = desk.accept(&listening.listener) => {}
@@ -157,6 +159,8 @@ struct Reception {
     agents: ForeignAgents,
     /// The connections that wait for their next request, at all addresses.
     rests: Rests,
+    /// The proxies that are believed.
+    proxies: Arc<[IpNet]>,
 }
 
 impl Reception {
@@ -229,6 +233,14 @@ impl Reception {
         }
     }
 
+    /// Those among which a connection of `peer` rests.
+    fn rests_of(&self, peer: Peer) -> Rests {
+        match peer {
+            Peer::Address { from, .. } if self.proxies.iter().any(|net| net.contains(&from)) => Rests::of_proxies(),
+            Peer::Address { .. } | Peer::Unix { .. } => self.rests.clone(),
+        }
+    }
+
     /// Answers the requests of one connection.
     async fn converse<S>(self, stream: S, peer: Peer)
     where
@@ -246,7 +258,7 @@ impl Reception {
             return self.answer(stream, peer, None).await;
         }
         let answering = Answering::default();
-        let stream = TimedHeads::new(stream, answering.clone(), self.rests.clone());
+        let stream = TimedHeads::new(stream, answering.clone(), self.rests_of(peer));
         self.answer(stream, peer, Some(answering)).await;
     }
 
@@ -365,6 +377,26 @@ mod tests {
             assert_eq!(String::from_utf8(first_bytes(&mut from).await.unwrap()).unwrap(), read);
             assert_eq!(from, &said.as_bytes()[read.len()..], "the rest is there");
         }
+    }
+
+    #[test]
+    fn connections_of_a_trusted_proxy_rest_apart() {
+        let desk = Reception {
+            router: Router::new(),
+            stop: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            asks_nobody: false,
+            agents: ForeignAgents::default(),
+            rests: Rests::default(),
+            proxies: Arc::from(["10.0.0.0/8".parse::<IpNet>().unwrap()]),
+        };
+        let at = |address: &str| {
+            let (from, other_end) = (address.parse().unwrap(), OtherEnd::Unknown);
+            Peer::Address { from, to_loopback: false, encrypted: false, of_agent: false, other_end }
+        };
+        let unix = Peer::Unix { own: true, of_agent: false, other_end: OtherEnd::Unknown };
+        let are_apart = |peer| !desk.rests.is_same(&desk.rests_of(peer));
+        assert_eq!([at("10.1.2.3"), at("192.0.2.1"), unix].map(are_apart), [true, false, false]);
     }
 
     #[tokio::test]
