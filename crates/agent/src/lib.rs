@@ -22,5 +22,5 @@ pub use front_ends::FrontEnds;
 pub use models::{Models, UnknownModel};
 pub use settings::{AgentSettings, OnMissingTag, Planning};
 pub use skills::{SkillSet, TextRequest, ToolNeedJudge};
-pub use turn_handle::{Steerer, TurnHandle};
+pub use turn_handle::TurnHandle;
 pub use user_output::{NullOutput, UserOutput};

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::ruling::Aborted;
+use domain::store::Steerer;
 use domain::turn::WaitingMessage;
 use tokio_util::sync::CancellationToken;
 
@@ -39,15 +40,6 @@ struct Said {
     by: Option<Steerer>,
     /// Nobody may hear it any more. It keeps its place: a gate may be ruling on it.
     is_taken_back: bool,
-}
-
-/// Who says something to a turn, for whoever may have to take it back.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Steerer {
-    /// The user.
-    pub user: String,
-    /// The id of the API key with which they say it, if they have one.
-    pub key: Option<String>,
 }
 
 /// Who stopped the run.

@@ -7,12 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use domain::checkpoint::{CheckpointKind, UserPromptSubmit};
 use domain::json::{Value, json};
 use domain::llm::LlmReply;
+use domain::store::Steerer;
 use domain::tool::ToolOutput;
 use domain::verdict::Verdict;
 use engine::{HookCx, NativeAnswer, NativeHook, async_trait};
 use futures_util::future::{Either, select};
 use pintle_agent::driver::TurnEnding;
-use pintle_agent::{Conversation, Steerer, TurnHandle};
+use pintle_agent::{Conversation, TurnHandle};
 use tokio::sync::Notify;
 
 use crate::hooks::{OwnTool, Passing, Rule};

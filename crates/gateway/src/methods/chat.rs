@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use agent::Steerer;
 use domain::history::HistoryMessage;
 use domain::id::TurnId;
 use domain::json::{Value, from_value, json};
-use domain::store::{Letter, LetterKind, SessionKey};
+use domain::store::{Letter, LetterKind, SessionKey, Steerer};
 
 use super::sessions::session;
 use crate::Shared;
@@ -183,7 +182,7 @@ impl Shared {
             Some(run) => inject(&run, who, message)?,
             None => {
                 let body = message.to_owned();
-                let taken = self.post(Letter { key, kind: LetterKind::Steer, body }).await?;
+                let taken = self.post(Letter { key, kind: LetterKind::Steer, body, by: Some(steerer(who)) }).await?;
                 if !taken {
                     self.is_there(who, &name).await?;
                     return Err(ApiError::precondition("the session is idle: send the message with chat.send"));
@@ -234,8 +233,11 @@ fn inject(run: &Run, who: &Principal, message: &str) -> Result<(), ApiError> {
             .with_details(details));
     }
     let busy = || ApiError { retry_after_ms: Some(250), ..ApiError::precondition("the session is busy") };
-    let by = Steerer { user: who.user.clone(), key: who.credential.key().map(str::to_owned) };
-    run.handle.steer_by(message, by).map_err(|_| busy())
+    run.handle.steer_by(message, steerer(who)).map_err(|_| busy())
+}
+
+fn steerer(who: &Principal) -> Steerer {
+    Steerer { user: who.user.clone(), key: who.credential.key().map(str::to_owned) }
 }
 
 /// The file that an entry of `media` means: its id, or its reference.

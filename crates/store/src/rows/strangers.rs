@@ -95,7 +95,7 @@ const SHAPE_IN_POSTGRES: &str = concat!(
 static RIGHT: Mutex<String> = Mutex::new(String::new());
 
 /// The step of the schema that the shapes are of: the newest one.
-pub(crate) const SHAPE_OF: u32 = 72;
+pub(crate) const SHAPE_OF: u32 = 73;
 
 /// Something that Pintle did not make.
 #[derive(Debug)]

@@ -20,7 +20,10 @@ use testkit::conformance::store::{event, hook as hook_line, keep};
 use testkit::postgres::Server;
 
 /// The schemas that there are.
-const NUMBERS: [u32; 22] = [0, 1, 2, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 67, 68, 69, 70, 71, 72];
+const NUMBERS: [u32; 23] = [0, 1, 2, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 67, 68, 69, 70, 71, 72, 73];
+
+/// The step that changes nothing in a file: no other node writes to one.
+const OF_NODES: usize = 1;
 
 /// A database of one kind, looked at from outside.
 struct Database<'a> {
@@ -97,7 +100,7 @@ fn a_schema_goes_up_and_down_and_up_again() {
         }
         assert_eq!(
             schemas.iter().collect::<std::collections::HashSet<_>>().len(),
-            NUMBERS.len(),
+            NUMBERS.len() - if database.server.is_some() { 0 } else { OF_NODES },
             "each adds something"
         );
         for (number, schema) in NUMBERS.iter().zip(&schemas).rev() {

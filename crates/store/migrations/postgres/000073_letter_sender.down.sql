@@ -1,0 +1,1 @@
+ALTER TABLE node_mail DROP COLUMN sender;

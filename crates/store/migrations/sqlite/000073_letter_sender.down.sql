@@ -1,0 +1,1 @@
+-- Letters are between nodes, and a file has one.
