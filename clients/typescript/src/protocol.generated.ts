@@ -1105,9 +1105,9 @@ export type RunEvents = {
   readonly "chunk": { readonly content: string };
   /** the model's thinking, with `stream` */
   readonly "thinking": { readonly content: string };
-  /** as permitted */
+  /** as permitted; empty for a call whose arguments cannot be read: its `tool.result` says why */
   readonly "tool.call": { readonly name: string; readonly id: string; readonly arguments: { readonly [member: string]: unknown } };
-  /** the first 1,000 characters of the result; a call whose arguments cannot be read has this and no `tool.call` */
+  /** the first 1,000 characters of the result */
   readonly "tool.result": { readonly name: string; readonly id: string; readonly is_error: boolean; readonly arguments: { readonly [member: string]: unknown }; readonly result: string };
   readonly "activity": Activity;
   /** an answer that calls of tools followed, or what a tool says to the user */

@@ -1,9 +1,10 @@
 //! Steers a turn from outside while it is worked.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::ruling::Aborted;
+use domain::store::Steerer;
 use domain::turn::WaitingMessage;
 use tokio_util::sync::CancellationToken;
 
@@ -24,12 +25,21 @@ pub struct TurnHandle {
 /// The orders since the turn looked last.
 #[derive(Debug, Default)]
 struct Orders {
-    messages: VecDeque<String>,
+    messages: VecDeque<Said>,
     results: VecDeque<WaitingMessage>,
     interrupt: bool,
     abort: Option<AbortedBy>,
     /// Set once the turn takes no more orders.
     over: bool,
+}
+
+/// A message that the turn has not heard.
+#[derive(Debug)]
+struct Said {
+    text: String,
+    by: Option<Steerer>,
+    /// Nobody may hear it any more. It keeps its place: a gate may be ruling on it.
+    is_taken_back: bool,
 }
 
 /// Who stopped the run.
@@ -85,12 +95,37 @@ impl TurnHandle {
     /// # Errors
     /// The turn is over, or too much waits already.
     pub fn steer(&self, text: impl Into<String>) -> Result<(), NotAccepted> {
+        self.say(text.into(), None)
+    }
+
+    /// The same, said by somebody whose message can be [taken back](TurnHandle::take_back).
+    ///
+    /// # Errors
+    /// The turn is over, or too much waits already.
+    pub fn steer_by(&self, text: impl Into<String>, by: Steerer) -> Result<(), NotAccepted> {
+        self.say(text.into(), Some(by))
+    }
+
+    fn say(&self, text: String, by: Option<Steerer>) -> Result<(), NotAccepted> {
         let mut orders = self.orders();
         if orders.over || orders.messages.len() >= MAX_WAITING {
             return Err(NotAccepted);
         }
-        orders.messages.push_back(text.into());
+        orders.messages.push_back(Said { text, by, is_taken_back: false });
         Ok(())
+    }
+
+    /// Those who said what the turn has not heard yet.
+    pub fn steerers(&self) -> BTreeSet<Steerer> {
+        let orders = self.orders();
+        orders.messages.iter().filter(|said| !said.is_taken_back).filter_map(|said| said.by.clone()).collect()
+    }
+
+    /// What `by` said and the turn has not heard yet, it does not hear.
+    pub fn take_back(&self, by: &Steerer) {
+        let mut orders = self.orders();
+        let of_them = orders.messages.iter_mut().filter(|said| said.by.as_ref() == Some(by));
+        of_them.for_each(|said| said.is_taken_back = true);
     }
 
     /// Asks the turn to come to an end: calls in flight are finished, and one more model call without tools sums up.
@@ -141,7 +176,16 @@ impl TurnHandle {
     /// The oldest message that the turn has not heard. It stays until [`TurnHandle::heard`]: a turn that is dropped
     /// while its gates rule on it has not lost it.
     pub(crate) fn message(&self) -> Option<String> {
-        self.orders().messages.front().cloned()
+        let mut orders = self.orders();
+        while orders.messages.front().is_some_and(|said| said.is_taken_back) {
+            orders.messages.pop_front();
+        }
+        orders.messages.front().map(|said| said.text.clone())
+    }
+
+    /// Whether the oldest message was taken back since somebody asked for it.
+    pub(crate) fn is_taken_back(&self) -> bool {
+        self.orders().messages.front().is_some_and(|said| said.is_taken_back)
     }
 
     /// The turn has heard the oldest message.

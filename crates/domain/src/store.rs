@@ -44,7 +44,7 @@ pub use identity::{
     ApiKey, ConsoleSession, IdentityStore, KeyScope, Member, SecretDigest, SessionOrigin, SessionSecrets, SignInLink,
 };
 pub use identity_change::{IDENTITY_ACTIONS, IdentityChange};
-pub use nodes::{Letter, LetterKind, NodeStore};
+pub use nodes::{Letter, LetterKind, NodeStore, Steerer};
 pub use record_query::RecordQuery;
 pub use row::{MAX_PATCH_BYTES, MAX_ROW_DEPTH};
 pub use session_key::SessionKey;

@@ -11,7 +11,7 @@ use domain::json::{Value, json, parse};
 use domain::llm::Usage;
 use domain::node::{BEAT_EVERY, other_keys};
 use domain::session::JournalEntry;
-use domain::store::{ApprovalQuery, LeftTurn, Letter, LetterKind, SessionKey, TenantScope};
+use domain::store::{ApprovalQuery, LeftTurn, Letter, LetterKind, SessionKey, Steerer, TenantScope};
 use domain::turn::Fact;
 
 use crate::Shared;
@@ -207,17 +207,14 @@ impl Shared {
             stream: false,
             asker: Asker::Nobody,
             // That of the turn which it goes on with stands in the session.
-            key: None,
+            key: what.key().map(str::to_owned),
             // A request that says the same finds it.
             is_heard: true,
             hub: self.hub.clone(),
         });
         if let Err(at_work) = self.lanes.take(&run) {
-            if let Alone::Message(body) = what
-                && at_work.handle.steer(body.clone()).is_err()
-            {
-                let letter = Letter { key: key.clone(), kind: LetterKind::Steer, body };
-                lock(&self.life.nodes.letters).push(letter);
+            if let Alone::Message(body, by) = what {
+                self.say(&at_work, Letter { key: key.clone(), kind: LetterKind::Steer, body, by });
             }
             return;
         }
@@ -226,7 +223,7 @@ impl Shared {
             run.handle.cancel();
         }
         let (turn, resumes) = match what {
-            Alone::Message(_) => (TurnId::fresh(), false),
+            Alone::Message(..) => (TurnId::fresh(), false),
             Alone::Left(turn) | Alone::Stopped(turn) => (turn, true),
         };
         // Whoever lets this be done may go away meanwhile.
@@ -237,19 +234,45 @@ impl Shared {
     }
 
     async fn deliver(self: &Arc<Self>, letter: Letter) {
+        match self.why_taken_back(&letter).await {
+            Ok(None) => {}
+            Ok(Some(why)) => {
+                tracing::info!(session = %letter.key.session, "security.message_taken_back: {why}");
+                return;
+            }
+            Err(error) => {
+                tracing::debug!(%error, "who left a letter is not known yet");
+                lock(&self.life.nodes.letters).push(letter);
+                return;
+            }
+        }
         let Some(run) = self.lanes.of(&letter.key) else {
             if letter.kind == LetterKind::Steer {
-                self.work_alone(&letter.key, Alone::Message(letter.body)).await;
+                self.work_alone(&letter.key, Alone::Message(letter.body, letter.by)).await;
             }
             return;
         };
         match letter.kind {
             LetterKind::Abort => run.handle.cancel(),
-            LetterKind::Steer => {
-                if run.handle.steer(letter.body.clone()).is_err() {
-                    lock(&self.life.nodes.letters).push(letter);
-                }
-            }
+            LetterKind::Steer => self.say(&run, letter),
+        }
+    }
+
+    /// Why nobody hears what a letter says: its sender may not talk to agents any more.
+    async fn why_taken_back(self: &Arc<Self>, letter: &Letter) -> Result<Option<&'static str>, ApiError> {
+        let Some(Steerer { user, key }) = letter.by.clone() else { return Ok(None) };
+        let (tenant, keys) = (letter.key.tenant.clone(), BTreeSet::from_iter(key));
+        self.blocking(move |shared| shared.why_over(&tenant, &user, &keys)).await
+    }
+
+    /// Says to a turn what a letter says, or keeps it until the turn takes it.
+    fn say(&self, run: &Run, letter: Letter) {
+        let said = match &letter.by {
+            Some(by) => run.handle.steer_by(letter.body.clone(), by.clone()),
+            None => run.handle.steer(letter.body.clone()),
+        };
+        if said.is_err() {
+            lock(&self.life.nodes.letters).push(letter);
         }
     }
 
@@ -407,8 +430,8 @@ fn tell_cut(turn: &LeftTurn) {
 
 /// What is worked for whom nobody waits.
 pub(crate) enum Alone {
-    /// A message.
-    Message(String),
+    /// A message, and who says it.
+    Message(String, Option<Steerer>),
     /// What was left of a turn.
     Left(TurnId),
     /// The same, which is to be stopped.
@@ -418,8 +441,16 @@ pub(crate) enum Alone {
 impl Alone {
     fn prompt(&self) -> &str {
         match self {
-            Self::Message(text) => text,
+            Self::Message(text, _) => text,
             Self::Left(_) | Self::Stopped(_) => "",
+        }
+    }
+
+    /// The id of the API key with which the message was said.
+    fn key(&self) -> Option<&str> {
+        match self {
+            Self::Message(_, by) => by.as_ref()?.key.as_deref(),
+            Self::Left(_) | Self::Stopped(_) => None,
         }
     }
 }

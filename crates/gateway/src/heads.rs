@@ -5,7 +5,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -23,14 +23,26 @@ pub(crate) const HEAD_TIME: Duration = Duration::from_secs(10);
 /// let go.
 pub(crate) const REST_TIME: Duration = Duration::from_secs(180);
 
+/// How many connections may rest that long at once: more than proxies keep, and half of the files that a process may have
+/// open where nobody raised that. Others rest as long as a head may take, so that strangers who say nothing hold few.
+/// Those of proxies that are trusted are not among them.
+const MOST_RESTING: usize = 512;
+
 /// Whether a request of a connection is being answered.
 #[derive(Clone, Default)]
-pub(crate) struct Answering(Arc<AtomicBool>);
+pub(crate) struct Answering(Arc<Answers>);
+
+/// The requests of a connection that came, and those that were answered.
+#[derive(Default)]
+struct Answers {
+    begun: AtomicUsize,
+    written: AtomicUsize,
+}
 
 impl Answering {
     /// The head of a request is there.
     pub(crate) fn begin(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.begun.fetch_add(1, Ordering::Relaxed);
     }
 
     /// `response`, which ends the answering once it was written. A connection that is another protocol's from now on has
@@ -43,7 +55,53 @@ impl Answering {
     }
 
     fn goes_on(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.begun.load(Ordering::Relaxed) != self.written()
+    }
+
+    fn written(&self) -> usize {
+        self.0.written.load(Ordering::Relaxed)
+    }
+}
+
+/// The connections that rest.
+#[derive(Clone, Debug)]
+pub(crate) struct Rests {
+    now: Arc<AtomicUsize>,
+    most: usize,
+}
+
+impl Default for Rests {
+    fn default() -> Self {
+        Self { now: Arc::default(), most: MOST_RESTING }
+    }
+}
+
+impl Rests {
+    /// Those of proxies that are trusted, which keep as many as they need.
+    pub(crate) fn of_proxies() -> Self {
+        Self { most: usize::MAX, ..Self::default() }
+    }
+
+    /// Whether they are counted together.
+    #[cfg(test)]
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.now, &other.now)
+    }
+
+    /// One more rests, and so long it may.
+    fn begin(&self) -> (Rest, Duration) {
+        let others = self.now.fetch_add(1, Ordering::Relaxed);
+        (Rest(self.now.clone()), if others < self.most { REST_TIME } else { HEAD_TIME })
+    }
+}
+
+/// The rest of one connection.
+#[derive(Debug)]
+struct Rest(Arc<AtomicUsize>);
+
+impl Drop for Rest {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -55,7 +113,7 @@ struct Written {
 
 impl Drop for Written {
     fn drop(&mut self) {
-        self.answering.0.store(false, Ordering::Relaxed);
+        self.answering.0.written.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -80,15 +138,21 @@ impl HttpBody for Written {
 pub(crate) struct TimedHeads<S> {
     stream: S,
     answering: Answering,
-    /// Rings when the head takes too long whose first byte is there.
+    rests: Rests,
+    /// How many answers were written when a rest began last. It is counted, since nothing may be read while an answer is
+    /// written that comes at once.
+    rested_after: usize,
+    /// Its rest, until the next head begins.
+    rest: Option<Rest>,
+    /// Rings when the rest takes too long, or the head whose first byte is there.
     late: Pin<Box<Sleep>>,
-    has_begun: bool,
 }
 
 impl<S> TimedHeads<S> {
-    /// `stream`, of which the first head has begun.
-    pub(crate) fn new(stream: S, answering: Answering) -> Self {
-        Self { stream, answering, late: Box::pin(sleep(HEAD_TIME)), has_begun: true }
+    /// `stream`, of which the first head has begun; between its heads it is one of `rests`.
+    pub(crate) fn new(stream: S, answering: Answering, rests: Rests) -> Self {
+        let late = Box::pin(sleep(HEAD_TIME));
+        Self { stream, answering, rests, rested_after: 0, rest: None, late }
     }
 }
 
@@ -96,14 +160,22 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimedHeads<S> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
         if this.answering.goes_on() {
-            this.has_begun = false;
-        } else if this.has_begun && this.late.as_mut().poll(context).is_ready() {
-            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the head of a request took too long")));
+            this.rest = None;
+        } else {
+            let written = this.answering.written();
+            if written != this.rested_after {
+                this.rested_after = written;
+                let (rest, time) = this.rests.begin();
+                this.rest = Some(rest);
+                this.late.as_mut().reset(Instant::now() + time);
+            }
+            if this.late.as_mut().poll(context).is_ready() {
+                return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the next request took too long")));
+            }
         }
         let before = into.filled().len();
         ready!(Pin::new(&mut this.stream).poll_read(context, into))?;
-        if !this.has_begun && !this.answering.goes_on() && into.filled().len() > before {
-            this.has_begun = true;
+        if into.filled().len() > before && this.rest.take().is_some() {
             this.late.as_mut().reset(Instant::now() + HEAD_TIME);
         }
         Poll::Ready(Ok(()))
@@ -154,20 +226,28 @@ mod tests {
 
     /// A client of a server that answers "yes" after `thinks`.
     fn connected(thinks: Duration) -> DuplexStream {
+        connected_among(&Rests::default(), thinks)
+    }
+
+    /// The same, where connections rest among `rests`.
+    fn connected_among(rests: &Rests, thinks: Duration) -> DuplexStream {
         let (client, server) = duplex(4096);
         let answering = Answering::default();
-        let stream = TimedHeads::new(server, answering.clone());
-        let service = service_fn(move |_: hyper::Request<Incoming>| {
+        let stream = TimedHeads::new(server, answering.clone(), rests.clone());
+        let service = service_fn(move |request: hyper::Request<Incoming>| {
             let answering = answering.clone();
             answering.begin();
             async move {
-                sleep(thinks).await;
+                if !thinks.is_zero() {
+                    sleep(thinks).await;
+                }
+                drop(request);
                 Ok::<_, Infallible>(answering.until_written(Response::new(Body::from("yes"))))
             }
         });
         TaskTracker::new().spawn(async move {
             let mut builder = http1::Builder::new();
-            builder.timer(TokioTimer::new()).header_read_timeout(REST_TIME);
+            builder.timer(TokioTimer::new()).header_read_timeout(REST_TIME + HEAD_TIME);
             builder.serve_connection(TokioIo::new(stream), service).await.ok();
         });
         client
@@ -199,6 +279,34 @@ mod tests {
         }
         assert!(answered(&mut client, GET).await);
         assert_eq!(closed_after(&mut client).await.as_secs(), 180);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_rests_as_long_after_an_answer_that_came_before_the_body_was_read() {
+        let post = b"POST / HTTP/1.1\r\nHost: here\r\nContent-Length: 2\r\n\r\nab";
+        let mut client = connected(Duration::ZERO);
+        assert!(answered(&mut client, post).await);
+        assert_eq!(closed_after(&mut client).await.as_secs(), 180);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_was_sent_before_the_answer_is_not_too_late() {
+        let mut client = connected(Duration::from_secs(60));
+        let pipelined = [GET, &GET[..9]].concat();
+        assert!(answered(&mut client, &pipelined).await);
+        assert!(answered(&mut client, &GET[9..]).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_many_that_rest_the_last_ones_go_soon() {
+        let rests = Rests { most: 1, ..Rests::default() };
+        let [mut first, mut second] = [(); 2].map(|()| connected_among(&rests, Duration::ZERO));
+        assert!(answered(&mut first, GET).await && answered(&mut second, GET).await);
+        assert_eq!(closed_after(&mut second).await.as_secs(), 10);
+        // Whoever asks rests no more, and has its place again.
+        assert!(answered(&mut first, GET).await);
+        assert_eq!(closed_after(&mut first).await.as_secs(), 180);
+        assert_eq!(rests.now.load(Ordering::Relaxed), 0);
     }
 
     #[tokio::test(start_paused = true)]

@@ -16,6 +16,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
+use ipnet::IpNet;
 use process::{PeerProcess, peer_of_pid, peer_of_tcp};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, join, split};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixSocket};
@@ -26,7 +27,7 @@ use tokio_util::task::TaskTracker;
 use tower::Service as _;
 
 use crate::door::{OtherEnd, Peer};
-use crate::heads::{Answering, HEAD_TIME, REST_TIME, TimedHeads};
+use crate::heads::{Answering, HEAD_TIME, REST_TIME, Rests, TimedHeads};
 use crate::http::{numbers, router};
 use crate::rare_line::RareLine;
 use crate::settings::{Address, ForeignAgents, addresses};
@@ -123,12 +124,14 @@ impl Gateway {
         if let Some(tls) = tls {
             self.shared.life.tasks.spawn(tls.follow(self.shared.life.hard_stop.clone()));
         }
+        let (rests, proxies) = (Rests::default(), Arc::<[IpNet]>::from(self.settings.door.proxies.as_slice()));
         for listening in all {
             let router = if listening.is_metrics { numbers.clone() } else { router.clone() };
             let (stop, tasks) = (self.shared.life.hard_stop.clone(), self.shared.life.tasks.clone());
             let asks_nobody = !self.shared.guests.known_by.has_token();
             let agents = self.settings.agents.clone();
-            let desk = Reception { router, stop: stop.clone(), tasks, asks_nobody, agents };
+            let (rests, proxies) = (rests.clone(), proxies.clone());
+            let desk = Reception { router, stop: stop.clone(), tasks, asks_nobody, agents, rests, proxies };
             self.shared.life.tasks.spawn(async move {
                 tokio::select! {
                     () = desk.accept(&listening.listener) => {}
@@ -154,6 +157,10 @@ struct Reception {
     asks_nobody: bool,
     /// Programs that are no persons.
     agents: ForeignAgents,
+    /// The connections that wait for their next request, at all addresses.
+    rests: Rests,
+    /// The proxies that are believed.
+    proxies: Arc<[IpNet]>,
 }
 
 impl Reception {
@@ -226,6 +233,14 @@ impl Reception {
         }
     }
 
+    /// Those among which a connection of `peer` rests.
+    fn rests_of(&self, peer: Peer) -> Rests {
+        match peer {
+            Peer::Address { from, .. } if self.proxies.iter().any(|net| net.contains(&from)) => Rests::of_proxies(),
+            Peer::Address { .. } | Peer::Unix { .. } => self.rests.clone(),
+        }
+    }
+
     /// Answers the requests of one connection.
     async fn converse<S>(self, stream: S, peer: Peer)
     where
@@ -243,7 +258,8 @@ impl Reception {
             return self.answer(stream, peer, None).await;
         }
         let answering = Answering::default();
-        self.answer(TimedHeads::new(stream, answering.clone()), peer, Some(answering)).await;
+        let stream = TimedHeads::new(stream, answering.clone(), self.rests_of(peer));
+        self.answer(stream, peer, Some(answering)).await;
     }
 
     async fn answer<S>(self, stream: S, peer: Peer, answering: Option<Answering>)
@@ -267,7 +283,8 @@ impl Reception {
             }
         });
         let mut builder = auto::Builder::new(TokioExecutor::new());
-        builder.http1().timer(TokioTimer::new()).header_read_timeout(REST_TIME);
+        // Heads and rests have times of their own; together they take no longer than that.
+        builder.http1().timer(TokioTimer::new()).header_read_timeout(REST_TIME + HEAD_TIME);
         builder.http2().timer(TokioTimer::new()).keep_alive_interval(Some(HEAD_TIME));
         let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
         tokio::pin!(connection);
@@ -360,6 +377,26 @@ mod tests {
             assert_eq!(String::from_utf8(first_bytes(&mut from).await.unwrap()).unwrap(), read);
             assert_eq!(from, &said.as_bytes()[read.len()..], "the rest is there");
         }
+    }
+
+    #[test]
+    fn connections_of_a_trusted_proxy_rest_apart() {
+        let desk = Reception {
+            router: Router::new(),
+            stop: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            asks_nobody: false,
+            agents: ForeignAgents::default(),
+            rests: Rests::default(),
+            proxies: Arc::from(["10.0.0.0/8".parse::<IpNet>().unwrap()]),
+        };
+        let at = |address: &str| {
+            let (from, other_end) = (address.parse().unwrap(), OtherEnd::Unknown);
+            Peer::Address { from, to_loopback: false, encrypted: false, of_agent: false, other_end }
+        };
+        let unix = Peer::Unix { own: true, of_agent: false, other_end: OtherEnd::Unknown };
+        let are_apart = |peer| !desk.rests.is_same(&desk.rests_of(peer));
+        assert_eq!([at("10.1.2.3"), at("192.0.2.1"), unix].map(are_apart), [true, false, false]);
     }
 
     #[tokio::test]

@@ -35,6 +35,7 @@ impl Shared {
         let (stopped, parked) = self
             .blocking(move |shared| {
                 let (mut stopped, mut parked) = (Vec::new(), Vec::new());
+                let stop = |key| Letter { key, kind: LetterKind::Abort, body: String::new(), by: None };
                 for row in shared.sessions.sessions(&meant.who.tenant)? {
                     let (Some(turn), Some(name)) = (&row.open_turn, SessionName::kept(&row.session_id)) else {
                         continue;
@@ -46,7 +47,7 @@ impl Shared {
                     let key = SessionKey { tenant: meant.who.tenant.clone(), session: name.id() };
                     if row.held_by.is_none() {
                         parked.push((key, turn.clone()));
-                    } else if !shared.store.post(&Letter { key, kind: LetterKind::Abort, body: String::new() })? {
+                    } else if !shared.store.post(&stop(key))? {
                         continue;
                     }
                     stopped.push(turn);

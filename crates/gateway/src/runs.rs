@@ -113,12 +113,13 @@ impl Watcher for Runs {
         }
         let Some(run) = self.of(&record.who) else { return };
         run.hooks_took(record.hooks.iter().filter_map(|hook| hook.took()).sum());
-        if let Some(payload) = unreadable(record) {
+        if let Some([call, result]) = unreadable(record) {
             let below = below(&record.who);
             if below.is_none() {
                 run.was_intermediate();
             }
-            run.event_of("tool.result", Some(payload), below);
+            run.event_of("tool.call", Some(call), below);
+            run.event_of("tool.result", Some(result), below);
         }
         if let Some(payload) = blocked(record) {
             run.event_of("hook.blocked", Some(payload), below(&record.who));
@@ -206,12 +207,13 @@ fn told(notice: &Notice) -> Option<Told> {
     }
 }
 
-/// The result of a call that no hook was asked about and no tool ran for: nobody could read its arguments.
-fn unreadable(record: &EventRecord) -> Option<Value> {
-    let call = record.who.tool_call_id.as_ref().filter(|_| record.kind == Some("arguments_unreadable"))?;
+/// A call that no hook was asked about and no tool ran for, and its result: nobody could read its arguments.
+fn unreadable(record: &EventRecord) -> Option<[Value; 2]> {
+    let id = record.who.tool_call_id.as_ref().filter(|_| record.kind == Some("arguments_unreadable"))?;
     let why = record.ruling.text.as_deref().unwrap_or_default();
     let result: String = why.chars().take(MAX_RESULT_CHARS).collect();
-    Some(json!({ "name": record.tool, "id": call, "is_error": true, "arguments": {}, "result": result }))
+    let call = json!({ "name": record.tool, "id": id, "arguments": {} });
+    Some([call, json!({ "name": record.tool, "id": id, "is_error": true, "arguments": {}, "result": result })])
 }
 
 /// The hook that stopped what an event was about.

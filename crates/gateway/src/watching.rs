@@ -162,10 +162,11 @@ impl Shared {
     }
 
     /// Cancels the runs of this node that may not go on, of `all` or of those with a key. What persons are asked about
-    /// them is void. One that cannot be looked at keeps no other going.
+    /// them is void. One that cannot be looked at keeps no other going. What somebody said into a run goes like that.
     fn runs_over(&self, registry: &Registry<'_>, all: bool) -> OverTurns {
         let mut over = OverTurns::default();
         for run in self.lanes.all() {
+            take_back(registry, &run, all).unwrap_or_else(|error| over.fails(&run.key, error));
             let keys = run.keys();
             if !all && keys.is_empty() {
                 continue;
@@ -284,6 +285,21 @@ impl Shared {
             tracing::debug!(%error, "what is too old stays for now");
         }
     }
+}
+
+/// Takes back what `run` has not heard of those who may no longer talk to it, of `all` or of those with a key.
+fn take_back(registry: &Registry<'_>, run: &Run, all: bool) -> Result<(), ApiError> {
+    for by in run.handle.steerers() {
+        let keys: BTreeSet<String> = by.key.iter().cloned().collect();
+        if !all && keys.is_empty() {
+            continue;
+        }
+        if let Some(why) = registry.why_over(&run.key.tenant, &by.user, &keys)? {
+            tracing::info!(session = %run.key.session, user = %by.user, "security.message_taken_back: {why}");
+            run.handle.take_back(&by);
+        }
+    }
+    Ok(())
 }
 
 /// Somebody who was let in, and may have to go.

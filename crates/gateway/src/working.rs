@@ -10,7 +10,7 @@ use domain::history::SignedContent;
 use domain::id::TurnId;
 use domain::json::json;
 use domain::session::Session;
-use domain::store::{ApprovalQuery, Letter, LetterKind, StoreError, TenantScope};
+use domain::store::{ApprovalQuery, Letter, LetterKind, Steerer, StoreError, TenantScope};
 use futures_util::FutureExt as _;
 use host::session_config::worked_under_anywhere;
 use tokio::time::Instant;
@@ -243,7 +243,8 @@ impl Shared {
             if errand.whose == Whose::Http {
                 return Ok(Left::Over(RunOutcome::Elsewhere(None)));
             }
-            let letter = Letter { key: run.key.clone(), kind: LetterKind::Steer, body: run.prompt.clone() };
+            let by = Some(Steerer { user: run.name.user.clone(), key: run.keys().pop_first() });
+            let letter = Letter { key: run.key.clone(), kind: LetterKind::Steer, body: run.prompt.clone(), by };
             if self.post(letter).await? {
                 return Ok(Left::Over(RunOutcome::Elsewhere(self.open_turn(run).await)));
             }

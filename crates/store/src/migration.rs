@@ -79,7 +79,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     step!(71, "000071_door_spending", None),
     step!(72, "000072_door_holds", None),
     // What a program before this step cannot read of the tail is folded.
-    step!(73, "000073_execution_output", Some(fold_tail)),
+    step!(73, "000073_output_and_sender", Some(fold_tail)),
 ];
 
 /// The number of the newest step.

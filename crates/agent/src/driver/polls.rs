@@ -55,7 +55,11 @@ impl Work<'_> {
 
     /// A message of the user's: through the gates, then it waits for the turn to take it in.
     async fn hear(&mut self, text: &str) {
-        match submit(&self.hooks, text, InputKind::Steering).await {
+        let submitted = submit(&self.hooks, text, InputKind::Steering).await;
+        if self.turn_env.turn_handle.is_taken_back() {
+            return;
+        }
+        match submitted {
             Ok(Submitted { text, notes }) => {
                 let notes = notes.into_iter().map(KeptMessage::from).collect();
                 let waiting = WaitingMessage { message: user(text.clone()).into(), from: MessageSender::Person, notes };

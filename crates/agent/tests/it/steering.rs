@@ -1,11 +1,13 @@
 //! Messages that come in while a turn is worked: gated, injected at the next poll, never lost, never doubled.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use domain::checkpoint::{CheckpointKind, UserPromptSubmit};
 use domain::json::{Value, json};
 use domain::llm::LlmReply;
+use domain::store::Steerer;
 use domain::tool::ToolOutput;
 use domain::verdict::Verdict;
 use engine::{HookCx, NativeAnswer, NativeHook, async_trait};
@@ -181,6 +183,56 @@ async fn messages_before_the_first_poll_stand_behind_the_prompt() {
     let mut host = host(&turn_handle, &[]);
     host.turn_by("go", &turn_handle).await;
     assert_eq!(host.said()[..2], ["user: go", "user: first things first"]);
+}
+
+fn anna(key: &str) -> Steerer {
+    Steerer { user: "anna".into(), key: Some(key.into()) }
+}
+
+#[tokio::test]
+async fn what_was_taken_back_is_not_heard() {
+    let turn_handle = TurnHandle::default();
+    for (text, key) in [("push it", "lost"), ("be brief", "kept"), ("push it all", "lost")] {
+        turn_handle.steer_by(text, anna(key)).unwrap();
+    }
+    assert_eq!(turn_handle.steerers(), BTreeSet::from([anna("kept"), anna("lost")]));
+    turn_handle.take_back(&anna("lost"));
+    assert_eq!(turn_handle.steerers(), BTreeSet::from([anna("kept")]));
+    let mut host = host(&turn_handle, &[]);
+    host.turn_by("go", &turn_handle).await;
+    let said = host.said();
+    assert_eq!(said[..2], ["user: go", "user: be brief"]);
+    assert!(!said.iter().any(|line| line.contains("push")), "{said:?}");
+}
+
+/// Takes a message back while it rules on it.
+struct TakesBack(TurnHandle);
+
+#[async_trait]
+impl NativeHook for TakesBack {
+    fn stages(&self) -> Vec<CheckpointKind> {
+        vec![CheckpointKind::UserPromptSubmit]
+    }
+
+    async fn user_prompt_submit(&self, _: &HookCx<'_>, at: &UserPromptSubmit) -> NativeAnswer<UserPromptSubmit> {
+        if at.prompt == "push it" {
+            self.0.take_back(&anna("lost"));
+        }
+        Ok(Verdict::Continue)
+    }
+}
+
+#[tokio::test]
+async fn what_is_taken_back_at_a_gate_is_not_heard_and_what_follows_is() {
+    let turn_handle = TurnHandle::default();
+    turn_handle.steer_by("push it", anna("lost")).unwrap();
+    turn_handle.steer_by("be brief", anna("kept")).unwrap();
+    let mut host = host(&turn_handle, &[]);
+    host.mount(vec![host.engine.native("takes-back", 0, Arc::new(TakesBack(turn_handle.clone())))]);
+    host.turn_by("go", &turn_handle).await;
+    let said = host.said();
+    assert_eq!(said[..2], ["user: go", "user: be brief"]);
+    assert!(!said.iter().any(|line| line.contains("push")), "{said:?}");
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! Ports for several nodes at one database: who is there, what they say to each other, and what the dead left.
 
+use serde::{Deserialize, Serialize};
+
 use super::{NullSubscription, OnRulesChanged, RuleSubscription, SessionKey, StoreError};
 use crate::id::{SessionId, TenantId};
 use crate::node::{NodeState, SeenNode};
@@ -13,6 +15,18 @@ pub struct Letter {
     pub kind: LetterKind,
     /// The message, if it is one.
     pub body: String,
+    /// Who says it, where the node that left the letter says so.
+    pub by: Option<Steerer>,
+}
+
+/// Who says something to a turn: it is taken back once they may not talk to agents any more.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Steerer {
+    /// The user.
+    pub user: String,
+    /// The id of the API key with which they say it, if they have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 /// The kinds of letters.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::history::HistoryMessage;
 use domain::id::TurnId;
 use domain::json::{Value, from_value, json};
-use domain::store::{Letter, LetterKind, SessionKey};
+use domain::store::{Letter, LetterKind, SessionKey, Steerer};
 
 use super::sessions::session;
 use crate::Shared;
@@ -142,7 +142,7 @@ impl Shared {
             if edits.is_some() {
                 return Err(ApiError::precondition("the session is busy: stop its turn with chat.abort, then edit"));
             }
-            inject(&at_work, message)?;
+            inject(&at_work, who, message)?;
             if let Some(NamedMessage { turn, noted, .. }) = named {
                 noted.take().into_iter().for_each(Noted::begun);
                 let (tenant, kept) = (who.tenant.clone(), KeptOutcome::injected(at_work.id()).write());
@@ -179,10 +179,10 @@ impl Shared {
         let run = self.lanes.of(&SessionKey { tenant: who.tenant.clone(), session: name.id() });
         let key = SessionKey { tenant: who.tenant.clone(), session: name.id() };
         match run {
-            Some(run) => inject(&run, message)?,
+            Some(run) => inject(&run, who, message)?,
             None => {
                 let body = message.to_owned();
-                let taken = self.post(Letter { key, kind: LetterKind::Steer, body }).await?;
+                let taken = self.post(Letter { key, kind: LetterKind::Steer, body, by: Some(steerer(who)) }).await?;
                 if !taken {
                     self.is_there(who, &name).await?;
                     return Err(ApiError::precondition("the session is idle: send the message with chat.send"));
@@ -226,14 +226,18 @@ impl Shared {
 }
 
 /// Says something to a run that is under way.
-fn inject(run: &Run, message: &str) -> Result<(), ApiError> {
+fn inject(run: &Run, who: &Principal, message: &str) -> Result<(), ApiError> {
     if let Some(approval) = run.waits() {
         let details = json!({ "kind": "approval_pending", "approvalIds": [approval], "runId": run.id() });
         return Err(ApiError::precondition("the session waits for an approval; decide it, or stop it with chat.abort")
             .with_details(details));
     }
     let busy = || ApiError { retry_after_ms: Some(250), ..ApiError::precondition("the session is busy") };
-    run.handle.steer(message).map_err(|_| busy())
+    run.handle.steer_by(message, steerer(who)).map_err(|_| busy())
+}
+
+fn steerer(who: &Principal) -> Steerer {
+    Steerer { user: who.user.clone(), key: who.credential.key().map(str::to_owned) }
 }
 
 /// The file that an entry of `media` means: its id, or its reference.

@@ -262,7 +262,7 @@ impl IdentityStore for Memory {
         (now, until): (Timestamp, Timestamp),
     ) -> Result<bool, StoreError> {
         // Before the other lock, which is held for a step.
-        let parked = if room.turns.is_some() { self.memory().parked(&one.tenant) } else { Vec::new() };
+        let parked = if room.turns.is_some() { self.memory().parked(&one.tenant, now) } else { Vec::new() };
         let mut tables = self.identities();
         room.ended.iter().for_each(|id| drop(tables.uses.remove(id)));
         let same = |(other, until): &&(GatewayUse, Timestamp)| {

@@ -126,11 +126,11 @@ impl MemoryState {
         self.approvals.iter_mut().filter(void).for_each(|it| it.state = ApprovalState::Void);
     }
 
-    /// The turns of `tenant` that wait for a person.
-    pub(super) fn parked(&self, tenant: &TenantId) -> Vec<ParkedTurn> {
+    /// The turns of `tenant` that wait for a person who can still answer.
+    pub(super) fn parked(&self, tenant: &TenantId, now: Timestamp) -> Vec<ParkedTurn> {
         let parked = |(key, it): (&SessionKey, &Conversation)| {
             let turn = it.row.open_turn.clone().filter(|_| key.tenant == *tenant)?;
-            let waits = |it: &Approval| it.state == ApprovalState::Waiting && it.turn_id.as_str() == turn;
+            let waits = |it: &Approval| it.turn_id.as_str() == turn && it.state_at(now) == ApprovalState::Waiting;
             let is_parked = self.approvals.iter().any(|it| is_of(it, key) && waits(it));
             is_parked.then(|| ParkedTurn { session: key.session.to_string(), turn: turn.clone() })
         };

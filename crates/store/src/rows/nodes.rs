@@ -92,10 +92,11 @@ pub(crate) fn leave(db: &dyn Db, id: &str, cut: &[String]) -> Result<(), Failure
 /// Leaves a letter for whoever works the session now, if anybody does.
 pub(crate) fn post(db: &dyn Db, letter: &Letter) -> Result<bool, Failure> {
     let now = now_ms(db.dialect());
+    let sender = letter.by.as_ref().map(|by| serde_json::to_string(by).unwrap_or_default());
     let posted = db.run(
         &format!(
-            "INSERT INTO node_mail (tenant_id, session_id, at_ms, kind, body) SELECT ?1::text, ?2::text, {now}, ?3::text, \
-             ?4::text WHERE EXISTS (SELECT FROM leases WHERE tenant_id = ?1 AND session_id = ?2 AND owner IS NOT NULL \
+            "INSERT INTO node_mail (tenant_id, session_id, at_ms, kind, body, sender) SELECT ?1::text, ?2::text, {now}, \
+             ?3::text, ?4::text, ?5::text WHERE EXISTS (SELECT FROM leases WHERE tenant_id = ?1 AND session_id = ?2 AND owner IS NOT NULL \
              AND expires_ms > {now})"
         ),
         &[
@@ -103,6 +104,7 @@ pub(crate) fn post(db: &dyn Db, letter: &Letter) -> Result<bool, Failure> {
             letter.key.session.as_str().into(),
             letter.kind.word().into(),
             (&letter.body).into(),
+            sender.into(),
         ],
     )?;
     if posted > 0 {
@@ -125,7 +127,7 @@ pub(crate) fn collect(db: &dyn Db, owner: &str) -> Result<Vec<Letter>, Failure> 
     let sql = format!(
         "DELETE FROM node_mail AS mail USING leases WHERE leases.tenant_id = mail.tenant_id \
          AND leases.session_id = mail.session_id AND leases.owner = ?1 AND leases.expires_ms > {} \
-         RETURNING mail.seq, mail.tenant_id, mail.session_id, mail.kind, mail.body",
+         RETURNING mail.seq, mail.tenant_id, mail.session_id, mail.kind, mail.body, mail.sender",
         now_ms(db.dialect())
     );
     letters(db, &sql, &[owner.into()])
@@ -139,7 +141,7 @@ pub(crate) fn stranded(db: &dyn Db, node: &str) -> Result<Vec<Letter>, Failure> 
         "DELETE FROM node_mail AS mail WHERE NOT EXISTS (SELECT FROM leases WHERE leases.tenant_id = mail.tenant_id \
          AND leases.session_id = mail.session_id AND (owner IS NOT NULL AND expires_ms > {now} \
          OR leases.node <> ?1 AND EXISTS (SELECT FROM nodes WHERE nodes.name = leases.node \
-         AND seen_ms > {now} - {gone}))) RETURNING mail.seq, mail.tenant_id, mail.session_id, mail.kind, mail.body"
+         AND seen_ms > {now} - {gone}))) RETURNING mail.seq, mail.tenant_id, mail.session_id, mail.kind, mail.body, mail.sender"
     );
     letters(db, &sql, &[node.into()])
 }
@@ -148,8 +150,12 @@ fn letters(db: &dyn Db, sql: &str, cells: &[crate::db::Cell<'_>]) -> Result<Vec<
     let read = |row: &dyn Columns| {
         let kind = row.string("kind")?;
         let foreign = || Failure::Foreign { what: "a row of `node_mail`".into(), why: format!("kind `{kind}`") };
-        let letter =
-            Letter { key: key(row)?, kind: LetterKind::of(&kind).ok_or_else(foreign)?, body: row.string("body")? };
+        let letter = Letter {
+            key: key(row)?,
+            kind: LetterKind::of(&kind).ok_or_else(foreign)?,
+            body: row.string("body")?,
+            by: row.maybe_text("sender")?.and_then(|text| serde_json::from_str(&text).ok()),
+        };
         Ok((row.int("seq")?, letter))
     };
     let mut found = db.all(sql, cells, read)?;

@@ -101,7 +101,7 @@ const EXPECTED: &[(&str, &[&str], Comes)] = &[
         Nothing(TALK),
     ),
     ("nodes", &["id", "name", "level", "since_ms", "seen_ms", "state", "cut"], Nothing(TALK)),
-    ("node_mail", &["seq", "tenant_id", "session_id", "at_ms", "kind", "body"], Nothing(TALK)),
+    ("node_mail", &["seq", "tenant_id", "session_id", "at_ms", "kind", "body", "sender"], Nothing(TALK)),
     ("node_news", &["seq", "at_ms", "node", "body"], Nothing(TALK)),
     (
         "events",

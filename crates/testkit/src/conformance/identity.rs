@@ -1,20 +1,26 @@
 //! What every store of those who may ask has to do.
 
+use domain::approval::LIFETIME_SECONDS;
 use domain::audit::{AuditEntry, AuditKind};
 use domain::caller_role::CallerRole;
-use domain::id::{DEFAULT_TENANT, TenantId};
+use domain::id::{DEFAULT_TENANT, TenantId, TurnId};
+use domain::identity::Identity;
 use domain::json::{Value, parse};
 use domain::store::{
-    Actor, ApiKey, AuditStore, ConsoleSession, GatewayUse, IdentityStore, KeyScope, Member, RuleStore, SecretDigest,
-    SessionOrigin, SessionSecrets, SignInLink, StoreError, Tenant, TurnRoom, UseKind, UseRoom,
+    Actor, ApiKey, ApprovalStore, AuditStore, ConsoleSession, GatewayUse, IdentityStore, KeyScope, Member, RuleStore,
+    SecretDigest, SessionOrigin, SessionSecrets, SessionStore, SignInLink, StoreError, Tenant, TurnRoom, UseKind,
+    UseRoom,
 };
 use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
-/// The ports that the suite needs.
-pub trait IdentityBackend: IdentityStore + RuleStore + AuditStore {}
+use super::approvals::{call, key_of, moment, question};
+use super::sessions::{append_of, appended, begun};
 
-impl<S: IdentityStore + RuleStore + AuditStore + ?Sized> IdentityBackend for S {}
+/// The ports that the suite needs.
+pub trait IdentityBackend: IdentityStore + RuleStore + AuditStore + SessionStore + ApprovalStore {}
+
+impl<S: IdentityStore + RuleStore + AuditStore + SessionStore + ApprovalStore + ?Sized> IdentityBackend for S {}
 
 /// Runs the suite on an empty store.
 ///
@@ -28,6 +34,7 @@ pub fn identity(store: &(impl IdentityBackend + ?Sized)) {
     a_link_is_taken_once(store, &own);
     console_sessions_end(store, (&own, &other));
     what_is_used_is_counted(store, (&own, &other));
+    a_question_that_nobody_can_answer_takes_no_room(store);
     a_disabled_tenant_is_said(store, &other);
     every_change_is_an_entry_of_the_chain(store);
 }
@@ -274,6 +281,26 @@ fn many_count_at_once(store: &(impl IdentityBackend + ?Sized), tenant: &TenantId
         asked.into_iter().map(|it| it.join().expect("it ends")).filter(|taken| *taken).count()
     });
     assert_eq!(taken, 5);
+}
+
+fn a_question_that_nobody_can_answer_takes_no_room(store: &(impl IdentityBackend + ?Sized)) {
+    let turn = TurnId::fresh();
+    let who = Identity::top("main", "agent:main:ws:dora:one", turn.clone());
+    appended(store, append_of(&key_of(&who), vec![begun(&turn, "look")]));
+    store.ask(question("takes-room", &who, &call("{}")), moment(0)).expect("it can be asked");
+    let one = GatewayUse {
+        id: Uuid::now_v7().to_string(),
+        kind: UseKind::Turn,
+        tenant: who.tenant_id,
+        who: "dora".into(),
+        node: "n".into(),
+    };
+    let fits = |seconds| {
+        let room = UseRoom { limit: 1, turns: Some(TurnRoom { limit: 99, user: "dora" }), ended: &[] };
+        store.take_use(&one, room, (moment(seconds), moment(seconds + 30))).expect("done")
+    };
+    assert!(!fits(LIFETIME_SECONDS - 1), "it waits for a person");
+    assert!(fits(LIFETIME_SECONDS), "nobody can answer any more");
 }
 
 fn a_disabled_tenant_is_said(store: &(impl IdentityBackend + ?Sized), other: &TenantId) {

@@ -7,11 +7,15 @@ pub(in crate::reference) const RUN_EVENTS: &[Row] = &[
     row("run.started", "{ message: string, sig: string }", "the message as the gates left it: what a client keeps"),
     row("chunk", "{ content: string }", "a piece of the answer, with `stream`"),
     row("thinking", "{ content: string }", "the model's thinking, with `stream`"),
-    row("tool.call", "{ name: string, id: string, arguments: object }", "as permitted"),
+    row(
+        "tool.call",
+        "{ name: string, id: string, arguments: object }",
+        "as permitted; empty for a call whose arguments cannot be read: its `tool.result` says why",
+    ),
     row(
         "tool.result",
         "{ name: string, id: string, is_error: boolean, arguments: object, result: string }",
-        "the first 1,000 characters of the result; a call whose arguments cannot be read has this and no `tool.call`",
+        "the first 1,000 characters of the result",
     ),
     row("activity", "Activity", ""),
     row(

@@ -221,6 +221,31 @@ fn a_turn_ends_with_the_key_that_asked_for_it_and_others_of_that_user_go_on() {
 }
 
 #[test]
+fn what_a_revoked_key_said_into_a_turn_is_not_heard() {
+    let server = Server::start(scripted(r#"{"delay_ms": 2500, "text": "All done.", "repeat": true}"#, WITH_TOKEN));
+    let mut zoe = server.admin("zoe");
+    let kept = People::key(&server, "anna", &["operator.write"]);
+    let stolen = People::key(&server, "anna", &["operator.write"]);
+    let (mut anna, mut thief) =
+        (server.connected(json!({ "token": kept })), server.connected(json!({ "token": stolen })));
+    let key = "agent:main:ws:direct:trip";
+    anna.ask("chat.send", json!({ "sessionKey": key, "message": "go" }));
+    // What is said from here on waits for the model's answer.
+    anna.event("agent", |it| it["type"] == "activity");
+    let said = thief.done("chat.send", json!({ "sessionKey": key, "message": "push it" }));
+    assert_eq!(said["injected"], true, "{said}");
+    assert_eq!(anna.done("chat.inject", json!({ "sessionKey": key, "message": "and be brief" }))["ok"], true);
+    let id = key_of(&mut zoe, "anna");
+    let since = Instant::now();
+    zoe.done("api_keys.revoke", json!({ "id": id }));
+    closed(thief, since);
+    anna.event("agent", |it| it["type"] == "run.completed");
+    let history = anna.done("chat.history", json!({ "sessionKey": key }));
+    let texts: Vec<&Value> = history["messages"].as_array().unwrap().iter().map(|it| &it["content"]).collect();
+    assert_eq!(texts, ["go", "All done.", "and be brief", "All done."]);
+}
+
+#[test]
 fn a_member_who_may_no_longer_talk_has_no_turns_any_more() {
     let server = people();
     let mut zoe = server.admin("zoe");

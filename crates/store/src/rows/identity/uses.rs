@@ -2,10 +2,22 @@
 
 use domain::store::{GatewayUse, ParkedTurn, UseRoom};
 use jiff::Timestamp;
+use serde::Deserialize;
 
-use crate::db::{Db, Exclusive, Failure};
+use crate::db::{Columns, Db, Exclusive, Failure};
 use crate::rows::tenants;
-use crate::rules;
+use crate::{body, rules};
+
+/// The questions that wait, of the turns that are open in the sessions of a tenant.
+const WAITING: &str = "FROM sessions AS s JOIN approvals AS it ON it.tenant_id = s.tenant_id \
+                       AND it.session_id = s.session_id AND it.turn_id = s.open_turn AND it.state = 'waiting' \
+                       WHERE s.tenant_id = ?1 AND s.open_turn IS NOT NULL";
+
+/// What a question says of its end.
+#[derive(Deserialize)]
+struct Expiry {
+    expires_at: Timestamp,
+}
 
 /// Counts `one`, unless there are enough of its kind. What is counted already is kept by its node from now on.
 pub(crate) fn take(
@@ -45,15 +57,10 @@ fn fits(db: &dyn Db, one: &GatewayUse, room: UseRoom<'_>, now: Timestamp) -> Res
             &[tenant.as_str().into(), one.kind.word().into(), rules::column(now).into()],
             |row| Ok((row.string("id")?, row.string("who")?)),
         )?;
-        let parked = db.all(
-            "SELECT s.session_id, s.open_turn FROM sessions AS s \
-             WHERE s.tenant_id = ?1 AND s.open_turn IS NOT NULL AND EXISTS (\
-             SELECT 1 FROM approvals AS it WHERE it.tenant_id = s.tenant_id AND it.session_id = s.session_id \
-             AND it.turn_id = s.open_turn AND it.state = 'waiting')",
-            &[tenant.as_str().into()],
-            |row| Ok(ParkedTurn { session: row.string("session_id")?, turn: row.string("open_turn")? }),
-        )?;
-        return Ok(room.fits(turns, one, &counted, &parked));
+        let all = db.all(&format!("SELECT s.session_id, s.open_turn {WAITING}"), &[tenant.as_str().into()], parked)?;
+        // Time passes without anybody writing it down. What was asked may be long, and is read only where it counts.
+        return Ok(room.fits(turns, one, &counted, &all)
+            || room.fits(turns, one, &counted, &unexpired(db, tenant.as_str(), now)?));
     }
     let there = db.one(
         "SELECT count(*) AS there FROM gateway_uses WHERE tenant_id = ?1 AND kind = ?2 AND who = ?3 AND until > ?4",
@@ -61,6 +68,21 @@ fn fits(db: &dyn Db, one: &GatewayUse, room: UseRoom<'_>, now: Timestamp) -> Res
         |row| row.count("there"),
     )?;
     Ok(there.is_none_or(|there| there < u64::from(room.limit)))
+}
+
+/// The turns of `tenant` that wait for a person who can still answer.
+fn unexpired(db: &dyn Db, tenant: &str, now: Timestamp) -> Result<Vec<ParkedTurn>, Failure> {
+    let sql = format!("SELECT s.session_id, s.open_turn, it.body {WAITING}");
+    let found = db.all(&sql, &[tenant.into()], |row| {
+        // One that nobody can read counts: whoever looks for it is told.
+        let waits = body::read::<Expiry>(&row.text("body")?).map_or(true, |it| now < it.expires_at);
+        Ok((waits, parked(row)?))
+    })?;
+    Ok(found.into_iter().filter_map(|(waits, turn)| waits.then_some(turn)).collect())
+}
+
+fn parked(row: &dyn Columns) -> Result<ParkedTurn, Failure> {
+    Ok(ParkedTurn { session: row.string("session_id")?, turn: row.string("open_turn")? })
 }
 
 /// Counts everything that `node` has until `until`.

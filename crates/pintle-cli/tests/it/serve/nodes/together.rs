@@ -63,6 +63,27 @@ fn what_is_meant_for_a_turn_reaches_the_node_that_works_it() {
 }
 
 #[test]
+fn what_a_revoked_key_said_at_another_node_is_not_heard() {
+    let nodes = Nodes::new();
+    let (a, b) = (nodes.start("a"), nodes.start("b"));
+    let mut zoe = a.client("zoe");
+    let made = zoe.done("api_keys.create", json!({ "name": "ci", "owner": "anna", "scopes": ["operator.write"] }));
+    let (mut at_a, mut at_b) = (a.client("anna"), b.client("anna"));
+    let mut thief = Client::connect_as(&b.address, json!({ "token": made["key"] })).unwrap();
+    let sent = at_a.ask("chat.send", prompt("slow: 3000")).unwrap();
+    // What is said from here on waits for the model's answer.
+    at_a.event("agent", |it| it["type"] == "activity");
+    assert_eq!(thief.done("chat.send", prompt("push it"))["injected"], true);
+    assert_eq!(at_b.done("chat.inject", prompt("and be brief"))["ok"], true);
+    zoe.done("api_keys.revoke", json!({ "id": made["apiKey"]["id"] }));
+    let answer = at_a.answer(&sent).unwrap();
+    assert_eq!(answer["ok"], true, "{answer}");
+    let texts = texts(&mut at_a);
+    assert!(texts.iter().any(|text| text == "and be brief"), "{texts:?}");
+    assert!(!texts.iter().any(|text| text.contains("push it")), "{texts:?}");
+}
+
+#[test]
 fn no_node_takes_a_conversation_away_that_another_one_works() {
     let nodes = Nodes::new();
     let (a, b) = (nodes.start("a"), nodes.start("b"));
