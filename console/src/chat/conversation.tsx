@@ -7,6 +7,7 @@ import { Empty, Page } from "../ui/page.tsx";
 import { Name } from "../ui/name.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { clsx } from "../ui/clsx.ts";
+import { isMissing } from "../wire/missing.ts";
 import { useApprovals, useSessions } from "../wire/queries.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
@@ -16,7 +17,7 @@ import { ItemView } from "./items.tsx";
 import { sizeOf, TAKEN } from "./media.ts";
 import { isOthers, keptKey, parts, shownKey } from "./session-key.ts";
 import { turnOf } from "./transcript.ts";
-import { type Conversation, isMissing, useConversation } from "./use-conversation.ts";
+import { type Conversation, useConversation } from "./use-conversation.ts";
 import type { AttachedFile } from "./use-files.ts";
 import { useKnown } from "./use-known.ts";
 

@@ -11,7 +11,7 @@ import { SaidText } from "../ui/said-text.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { wholeMs } from "../ui/took.ts";
 import { When } from "../ui/when.tsx";
-import { RequestError } from "../wire/client.ts";
+import { isMissing } from "../wire/missing.ts";
 import type { Execution } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
@@ -31,12 +31,12 @@ export function ExecutionPage() {
   if (row !== undefined && row !== null) {
     return <One row={row} />;
   }
-  const isMissing = row === null || (found.error instanceof RequestError && ["NOT_FOUND", "INVALID_REQUEST"].includes(found.error.code));
+  const isGone = row === null || isMissing(found.error);
   return (
     <Page>
-      {isMissing && <Empty isPage title={words.notFound}>{mayRead ? words.notFoundAbout : words.notFoundOwn}</Empty>}
-      {!isMissing && found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
-      {!isMissing && found.isPending && <p className="text-muted">{words.loading}</p>}
+      {isGone && <Empty isPage title={words.notFound}>{mayRead ? words.notFoundAbout : words.notFoundOwn}</Empty>}
+      {!isGone && found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
+      {!isGone && found.isPending && <p className="text-muted">{words.loading}</p>}
     </Page>
   );
 }

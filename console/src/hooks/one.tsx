@@ -13,7 +13,7 @@ import { Name } from "../ui/name.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { When } from "../ui/when.tsx";
-import { RequestError } from "../wire/client.ts";
+import { isMissing } from "../wire/missing.ts";
 import { GATES, type Hook, type JsonObject } from "../wire/types.ts";
 import { useHooks, useProofs } from "../wire/queries.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
@@ -37,15 +37,15 @@ export function HookPage() {
   if (found.data !== undefined) {
     return <OneHook hook={found.data} />;
   }
-  const isMissing = found.error instanceof RequestError && (found.error.code === "NOT_FOUND" || found.error.message === "invalid hook ID");
+  const isGone = isMissing(found.error);
   return (
     <Page>
-      {isMissing && (
+      {isGone && (
         <Empty title={words.hooks.notFound}>
           {words.hooks.notFoundAbout} <Link to="/hooks">{words.hooks.title}</Link>
         </Empty>
       )}
-      {!isMissing && found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
+      {!isGone && found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
       {found.isPending && <p className="text-muted">{words.hooks.loading}</p>}
     </Page>
   );
