@@ -8,6 +8,7 @@ import { ChooseTenants } from "../ui/choose.tsx";
 import { EVERY_TENANT, ofTenants, useEverywhere } from "../ui/every-tenant.ts";
 import { GUARD_SIGNS, GuardSign, useLack } from "../ui/guard-sign.tsx";
 import { useHeld } from "../ui/held.ts";
+import { HookLink } from "../ui/hook-link.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Name } from "../ui/name.tsx";
 import { Newer } from "../ui/newer.tsx";
@@ -213,15 +214,7 @@ function NotArmed({ guards }: { guards: GuardsSummary }) {
                 <GuardSign state={guard.state} />
               </span>
               <span className="min-w-0">
-                {guard.hookId === null ? (
-                  <Link to="/hooks/configured/$family/$name" params={{ family: guard.family, name: guard.name }} className="font-semibold text-accent underline">
-                    <Name of={guard.name} />
-                  </Link>
-                ) : (
-                  <Link to="/hooks/$id" params={{ id: guard.hookId }} className="font-semibold text-accent underline">
-                    <Name of={guard.name || guard.hookId} />
-                  </Link>
-                )}{" "}
+                <HookLink name={guard.name} id={guard.hookId} family={guard.family} />{" "}
                 <span className="text-muted">
                   {lack(guard.step, guard.why) || guard.events.join(", ")}
                   {tenantOf(guard) !== undefined && ` · ${tenantOf(guard)}`}
