@@ -237,8 +237,8 @@ test("a test begins with what the tool needs, or with an event that happened, an
   await tool.fill("exec");
   await expect.poll(() => input.innerText()).toContain("mine");
   // One that happened: the call of the turns before.
-  await page.getByRole("button", { name: "Take one that happened" }).click();
-  const past = page.getByLabel("An event that happened");
+  await page.getByRole("button", { name: "Use a past event" }).click();
+  const past = page.getByLabel("Past event");
   const value = await past.locator("option", { hasText: "list_dir" }).first().getAttribute("value");
   await past.selectOption(value ?? "");
   await expect.poll(() => tool.inputValue()).toBe("list_dir");

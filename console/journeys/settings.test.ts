@@ -34,7 +34,7 @@ test("a key is shown once, copied, lets a program in, and is revoked", async () 
   await dialog.getByText("This field is required.").waitFor();
   await dialog.getByLabel("Name").fill("nightly build");
   await dialog.getByLabel("Owner").fill("ci");
-  await dialog.getByText("becomes one, with the role that the key takes").waitFor();
+  await dialog.getByText("the key makes them one, with the role that it needs").waitFor();
   await dialog.getByRole("button", { name: "Create key" }).click();
   const key = await page.getByLabel("The key").inputValue();
   expect(key).toMatch(/^pintle_[0-9a-f]{32}$/);
@@ -251,7 +251,7 @@ test("webhooks are listed with what waits, and the edition says what follows", a
   const context = await rig.person();
   const page = await signedIn(context, gateway, "/settings/webhooks", "system");
   await page.getByText("https://chat.example.org/pintle").waitFor();
-  await page.getByText("1 receiver was told everything").waitFor();
+  await page.getByText("1 receiver has got everything").waitFor();
   await page.getByRole("link", { name: "Edition" }).click();
   await page.getByText("This is edition standard").waitFor();
   await context.close();

@@ -37,7 +37,7 @@ export const rulesZh = {
     lowers: (by: number) => `提示词钩子本月将少用 ${by.toLocaleString("zh-CN")} 个 token。用完之后，它们会阻止所匹配的内容。`,
   },
   check: {
-    noTool: (agents: string) => `没有匹配${agents === "" ? "这里智能体" : ` ${agents} `}的任何工具。`,
+    noTool: (agents: string) => `不匹配${agents === "" ? "此处智能体" : ` ${agents} `}的任何工具。`,
     matches: (n: number, names: string, more: boolean, agents: string) => `匹配${agents === "" ? "" : ` ${agents} 的`} ${n} 个工具：${names}${more ? " …" : ""}`,
     good: "条件有效。",
     place: (line: number, column: number) => `（第 ${line} 行，第 ${column} 列）`,
@@ -46,7 +46,7 @@ export const rulesZh = {
     title: "版本",
     none: "没有更早版本的记录",
     missing: (version: string) => `此钩子没有版本 ${version}`,
-    missingAbout: "它从未有过该版本，或者变更日志没有那么久远。",
+    missingAbout: "它从未有过该版本，或者变更日志已不含该版本。",
     version: (n: number) => `版本 ${n}`,
     what: "更改内容",
     diff: (from: number, to: number) => `版本 ${from} 与版本 ${to}`,
@@ -55,7 +55,7 @@ export const rulesZh = {
     restoreTitle: (n: number) => `恢复版本 ${n}？`,
     restoreAbout: "其设置将作为新版本，从下一个事件起重新生效。机密以及是否启用保持现状。",
   },
-  changes: { title: "变更日志", answer: "谁更改了哪个钩子，最新的在前。每一行都通往其版本。", empty: "还没有钩子被更改过", because: (why: string) => `理由：${why}`, noReason: "未填写理由。" },
+  changes: { title: "变更日志", answer: "谁更改了哪个钩子，最新的在前。点击任一行可查看其版本。", empty: "还没有钩子被更改过", because: (why: string) => `理由：${why}`, noReason: "未填写理由。" },
   steps: {
     edition: "当前版本类型不运行它",
     trust: "尚未有人接受它",
