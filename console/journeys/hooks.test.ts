@@ -339,6 +339,23 @@ test("executions are paged by the cursor and filtered in the address", async () 
   await own.close();
 });
 
+test("what a template wrote goes with its event, and what somebody typed stays", async () => {
+  const context = await rig.person();
+  const page = await signedIn(context, gateway, "/hooks/new?from=forcePush", "anna");
+  const [name, matcher, event] = [page.getByLabel("Name", { exact: true }), page.getByLabel("Matcher"), page.getByLabel("Event", { exact: true })];
+  await expect.poll(() => matcher.inputValue()).toBe("^exec$");
+  await name.fill("mine");
+  await event.selectOption("user_prompt_submit");
+  await expect.poll(() => matcher.inputValue()).toBe("");
+  await expect.poll(() => editor(page, "Script").innerText()).not.toContain("git");
+  expect(await name.inputValue()).toBe("mine");
+  await event.selectOption("pre_tool_use");
+  await expect.poll(() => matcher.inputValue()).toBe("^exec$");
+  await expect.poll(() => editor(page, "Script").innerText()).toContain("git");
+  expect(await name.inputValue()).toBe("mine");
+  await context.close();
+});
+
 test("what was typed in a form is there again after the session ended and somebody signed in anew", async () => {
   const context = await rig.person();
   const page = await signedIn(context, gateway, "/hooks/new", "dora");

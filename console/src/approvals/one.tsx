@@ -34,7 +34,7 @@ export function ApprovalPage() {
     refetchInterval: ({ state: { data } }) => (data !== undefined && isOpen(data.state) ? LOOK_EVERY_MS : false),
   });
   if (found.data !== undefined) {
-    return <One approval={found.data} />;
+    return <One key={id} approval={found.data} />;
   }
   const isGone = isMissing(found.error);
   return (

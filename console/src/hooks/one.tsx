@@ -35,7 +35,7 @@ export function HookPage() {
   const { connection } = useWire();
   const found = useQuery({ queryKey: ["hooks", "one", id], queryFn: async () => (await connection.request("hooks.get", { hookId: id })).hook });
   if (found.data !== undefined) {
-    return <OneHook hook={found.data} />;
+    return <OneHook key={id} hook={found.data} />;
   }
   const isGone = isMissing(found.error);
   return (
