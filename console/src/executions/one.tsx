@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 
 import { causeOfExecution } from "../advice/advice.ts";
 import { AdviceNote } from "../advice/advice-note.tsx";
+import { HookLink } from "../ui/hook-link.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Name } from "../ui/name.tsx";
 import { Problem } from "../ui/problem.tsx";
@@ -52,12 +53,10 @@ function One({ row }: { row: Shown }) {
   const hook =
     row.hook_id === null ? (
       <>
-        {name} ({words.deleted})
+        <Name of={name} /> ({words.deleted})
       </>
     ) : (
-      <Link to="/hooks/$id" params={{ id: row.hook_id }} className="text-accent underline">
-        {name}
-      </Link>
+      <HookLink id={row.hook_id} name={name} />
     );
   const facts: readonly (readonly [string, ReactNode])[] = [
     [all.hooks.hook, hook],
@@ -104,7 +103,7 @@ function One({ row }: { row: Shown }) {
         above={<Link to="/executions">{words.title}</Link>}
         shown={
           <>
-            {name} <Sign kind={row.decision} word={all.decisions[row.decision]} />
+            <Name of={name} /> <Sign kind={row.decision} word={all.decisions[row.decision]} />
           </>
         }
         answer={<SaidText text={words.sentence[row.decision](tool, name, why)} />}

@@ -30,7 +30,6 @@ export const rulesZh = {
     total: "每月 token 数",
     totalHint: "0 表示钩子不调用模型：每个提示词钩子都会阻止它所匹配的内容。",
     bad: "请输入不小于 0 的整数。",
-    reason: "理由",
     reasonHint: "会写入变更日志。",
     save: "设定预算",
     raises: (by: number) => `提示词钩子本月可多用 ${by.toLocaleString("zh-CN")} 个 token，立即生效。`,
