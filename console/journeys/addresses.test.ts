@@ -80,7 +80,7 @@ test("executions are filtered by what failed", async () => {
   await rule(page, scripted("throws", "^list_dir$", {}, { priority: 50, config: { source: "function handle() { throw new Error('oh'); }" } }));
   await say(page, "look again");
   await go(page, "/executions");
-  await page.getByLabel("Fault").selectOption({ label: "protocol broken" });
+  await page.getByLabel("Fault").selectOption({ label: "protocol error" });
   await expect.poll(() => page.locator("[data-row]").allInnerTexts()).toEqual([expect.stringContaining("throws")]);
   await expect.poll(() => page.url()).toContain("fault=protocol_error");
   await page.getByLabel("Fault").selectOption({ label: "killed" });

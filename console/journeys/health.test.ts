@@ -73,5 +73,5 @@ test("what could not be told is told again when somebody says so", async () => {
   expect(JSON.parse(told.at(-1) ?? "{}")).toMatchObject({ type: "breaker.tripped" });
   await expect.poll(async () => ((await done(page, "system", "webhooks.list", {})) as { deliveries: unknown[] }).deliveries).toEqual([]);
   await page.reload();
-  await page.getByText("1 receiver was told everything").waitFor();
+  await page.getByText("1 receiver has got everything").waitFor();
 });

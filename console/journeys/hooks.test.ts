@@ -237,8 +237,8 @@ test("a test begins with what the tool needs, or with an event that happened, an
   await tool.fill("exec");
   await expect.poll(() => input.innerText()).toContain("mine");
   // One that happened: the call of the turns before.
-  await page.getByRole("button", { name: "Take one that happened" }).click();
-  const past = page.getByLabel("An event that happened");
+  await page.getByRole("button", { name: "Use a past event" }).click();
+  const past = page.getByLabel("Past event");
   const value = await past.locator("option", { hasText: "list_dir" }).first().getAttribute("value");
   await past.selectOption(value ?? "");
   await expect.poll(() => tool.inputValue()).toBe("list_dir");
@@ -337,6 +337,23 @@ test("executions are paged by the cursor and filtered in the address", async () 
   await expect.poll(() => page.url()).toContain("decision=ask");
   await context.close();
   await own.close();
+});
+
+test("what a template wrote goes with its event, and what somebody typed stays", async () => {
+  const context = await rig.person();
+  const page = await signedIn(context, gateway, "/hooks/new?from=forcePush", "anna");
+  const [name, matcher, event] = [page.getByLabel("Name", { exact: true }), page.getByLabel("Matcher"), page.getByLabel("Event", { exact: true })];
+  await expect.poll(() => matcher.inputValue()).toBe("^exec$");
+  await name.fill("mine");
+  await event.selectOption("user_prompt_submit");
+  await expect.poll(() => matcher.inputValue()).toBe("");
+  await expect.poll(() => editor(page, "Script").innerText()).not.toContain("git");
+  expect(await name.inputValue()).toBe("mine");
+  await event.selectOption("pre_tool_use");
+  await expect.poll(() => matcher.inputValue()).toBe("^exec$");
+  await expect.poll(() => editor(page, "Script").innerText()).toContain("git");
+  expect(await name.inputValue()).toBe("mine");
+  await context.close();
 });
 
 test("what was typed in a form is there again after the session ended and somebody signed in anew", async () => {

@@ -96,7 +96,7 @@ test.each([
   ["Webhooks", "Webhooks", () => page.getByTestId("answer").waitFor()],
   ["Hooks", "Hooks", () => page.locator("[data-row]").first().waitFor()],
   ["Chain", "Chain", () => page.locator(".cm-content").first().waitFor()],
-  ["Approvals", "Approvals", () => page.getByLabel("Show what was answered, too").waitFor()],
+  ["Approvals", "Approvals", () => page.getByLabel("Show answered calls, too").waitFor()],
   ["Chat", "Chat", () => page.locator("aside li").first().waitFor()],
 ] as const)("%s: Tab comes to everything, and the focus is seen", async (name, heading, ready) => {
   await find(name, heading);

@@ -110,8 +110,8 @@ test("the chain has all families in running order, for an event that is made up 
   await there.getByRole("region", { name: "after_tool_call", exact: true }).waitFor();
   // One of the newest is chosen where it is asked.
   await go(page, "/chain");
-  await page.getByRole("button", { name: "Take one that happened" }).click();
-  const past = page.getByLabel("An event that happened");
+  await page.getByRole("button", { name: "Use a past event" }).click();
+  const past = page.getByLabel("Past event");
   await past.selectOption((await past.locator("option", { hasText: "list_dir" }).first().getAttribute("value")) ?? "");
   await at("pre_tool_use").getByText("looks").waitFor();
   await expect.poll(() => at("pre_tool_use").innerText()).toContain("Then: allow");
@@ -148,7 +148,7 @@ test("the turn of a sub-agent stands below the call that it works for, with its 
   // Its own turn, and the way back to the one that it works for.
   await page.getByRole("link", { name: "Turns", exact: true }).first().click();
   await page.locator("[data-row]").filter({ hasText: "look into it" }).click();
-  await page.getByRole("link", { name: "Turn of the agent above" }).click();
+  await page.getByRole("link", { name: "Turn of the parent agent" }).click();
   await rows.filter({ hasText: "delegate" }).first().waitFor();
 });
 

@@ -34,7 +34,7 @@ test("a key is shown once, copied, lets a program in, and is revoked", async () 
   await dialog.getByText("This field is required.").waitFor();
   await dialog.getByLabel("Name").fill("nightly build");
   await dialog.getByLabel("Owner").fill("ci");
-  await dialog.getByText("becomes one, with the role that the key takes").waitFor();
+  await dialog.getByText("the key makes them one, with the role that it needs").waitFor();
   await dialog.getByRole("button", { name: "Create key" }).click();
   const key = await page.getByLabel("The key").inputValue();
   expect(key).toMatch(/^pintle_[0-9a-f]{32}$/);
@@ -65,7 +65,7 @@ test("a key is shown once, copied, lets a program in, and is revoked", async () 
 });
 
 test("a key that is revoked while a page is open ends the page, which says why", async () => {
-  const [admins, theirs] = [await rig.person(), await rig.person()];
+  const [admins, theirs, others] = [await rig.person(), await rig.person(), await rig.person()];
   const admin = await outside(admins, gateway);
   const { key, apiKey } = (await done(admin, "anna", "api_keys.create", { name: "theirs", owner: "bea", scopes: ["operator.write"] })) as { key: string; apiKey: { id: string } };
   const page = await outside(theirs, gateway);
@@ -74,10 +74,22 @@ test("a key that is revoked while a page is open ends the page, which says why",
   await page.locator("nav").first().waitFor();
   await go(page, "/settings");
   await expect.poll(() => page.getByTestId("answer").innerText()).toBe("You are bea, operator in Default.");
+  // The same user by the token: what else ends a session would end this one, too.
+  const byToken = await signedIn(others, gateway, "/settings", "bea");
+  await expect.poll(() => byToken.getByTestId("answer").innerText()).toBe("You are bea, operator in Default.");
+  await byToken.getByRole("button", { name: en.settings.devices.end, exact: true }).waitFor();
   await done(admin, "anna", "api_keys.revoke", { id: apiKey.id });
   await page.locator("input[name=token]").waitFor();
-  await page.getByText("its key ended").waitFor();
-  await Promise.all([admins.close(), theirs.close()]);
+  await page.getByRole("status").getByText(en.signIn.outAbout).waitFor();
+  // It was the key, and nothing else: it lets nobody in any more, and the other session goes on alone.
+  await page.locator("input[name=token]").fill(key);
+  await page.locator("button[type=submit]").click();
+  await page.getByRole("alert").getByText(en.problem.advice.CREDENTIALS).waitFor();
+  await byToken.reload();
+  await byToken.getByText(en.settings.devices.current, { exact: true }).waitFor();
+  await byToken.getByRole("button", { name: en.settings.devices.end, exact: true }).waitFor({ state: "detached" });
+  await expect.poll(() => byToken.getByTestId("answer").innerText()).toBe("You are bea, operator in Default.");
+  await Promise.all([admins.close(), theirs.close(), others.close()]);
 });
 
 test("a member is added, made less, disabled, enabled and removed, and each says what ends", async () => {
@@ -239,7 +251,7 @@ test("webhooks are listed with what waits, and the edition says what follows", a
   const context = await rig.person();
   const page = await signedIn(context, gateway, "/settings/webhooks", "system");
   await page.getByText("https://chat.example.org/pintle").waitFor();
-  await page.getByText("1 receiver was told everything").waitFor();
+  await page.getByText("1 receiver has got everything").waitFor();
   await page.getByRole("link", { name: "Edition" }).click();
   await page.getByText("This is edition standard").waitFor();
   await context.close();

@@ -29,7 +29,8 @@ test("an approval that is answered in one browser releases the turn in another",
   await anna.getByLabel("Message").fill("look around");
   await anna.getByRole("button", { name: "Send" }).click();
   await anna.locator("[data-kind=approval]").getByText("waits for a person", { exact: true }).waitFor();
-  // It comes by itself, and says exactly what would run.
+  // It comes by itself, says until when it waits, and exactly what would run.
+  await expect.poll(() => ben.getByRole("link", { name: /list_dir/ }).innerText()).toContain("expires in");
   await ben.getByRole("link", { name: /list_dir/ }).click();
   await ben.getByRole("heading", { name: /list_dir waits for an answer/ }).waitFor();
   await expect.poll(() => ben.getByTestId("call").innerText()).toContain('"path": "."');

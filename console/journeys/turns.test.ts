@@ -88,6 +88,10 @@ test("a checkpoint opens as a test, and its line says the same in a terminal", a
   const line = await page.getByRole("dialog").getByRole("region", { name: "In a terminal" }).innerText();
   expect(line).toBe(`pintle hooks test no-force-push --event pre_tool_use --tool exec --input '{"command":"git push --force origin main"}'`);
   expect(gateway.terminal(`${line}; true`)).toContain(WHY);
+  // That it is copied is said.
+  await page.evaluate(() => Object.defineProperty(navigator, "clipboard", { configurable: true, value: { writeText: () => Promise.resolve() } }));
+  await page.getByRole("button", { name: "Copy the line" }).click();
+  await page.getByRole("dialog").getByRole("status").getByText("Copied.").waitFor();
 });
 
 test("turns are found by what happened in them, and the address keeps it", async () => {

@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 
+import { bytes } from "../hooks/bounds.ts";
 import { Button } from "../ui/button.tsx";
 import { Field, Input } from "../ui/field.tsx";
 import { Problem } from "../ui/problem.tsx";
@@ -10,19 +11,25 @@ import { When } from "../ui/when.tsx";
 import type { Approval } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
+import { keepReason, keptReason, MAX_REASON_BYTES, reasonPlace } from "./reason.ts";
 
 /** The answer to a question: yes or no, once, or what somebody said already. */
 export function Answer({ approval }: { approval: Approval }) {
   const words = useWords().approvals;
-  const { connection } = useWire();
+  const { hooks } = useWords();
+  const { connection, me } = useWire();
   const queries = useQueryClient();
-  const [reason, setReason] = useState("");
+  const place = reasonPlace(me, approval.id);
+  const [reason, setReason] = useState(() => keptReason(place));
+  // What is too long is told, and nothing of it is cut off.
+  const isLong = bytes(reason) > MAX_REASON_BYTES;
   const answer = useMutation({
     mutationFn: (yes: boolean) => connection.request(yes ? "approvals.approve" : "approvals.refuse", { id: approval.id, ...(reason === "" ? {} : { reason }) }),
     onSettled: () => queries.invalidateQueries({ queryKey: ["approvals"] }),
   });
   // What came of it since the answer stands in the approval itself.
   const now = approval.state === "waiting" ? (answer.data?.approval ?? approval) : approval;
+  useEffect(() => keepReason(place, now.state === "waiting" ? reason : ""), [place, now.state, reason]);
   if (now.state !== "waiting") {
     return (
       <p className="mt-3 flex flex-wrap items-center gap-2" role="status">
@@ -46,14 +53,14 @@ export function Answer({ approval }: { approval: Approval }) {
   return (
     <div className="mt-3">
       {answer.error !== null && <Problem error={answer.error} />}
-      <Field label={words.reason} hint={words.reasonHint}>
-        {(about) => <Input {...about} maxLength={4000} value={reason} onChange={(event) => setReason(event.target.value)} />}
+      <Field label={words.reason} hint={words.reasonHint} error={isLong ? hooks.tooLong(MAX_REASON_BYTES) : undefined}>
+        {(about) => <Input {...about} value={reason} onChange={(event) => setReason(event.target.value)} />}
       </Field>
       <div className="mt-3 flex flex-wrap gap-2">
-        <Button look="primary" className="max-sm:flex-1" disabled={answer.isPending} onClick={() => answer.mutate(true)}>
+        <Button look="primary" className="max-sm:flex-1" disabled={answer.isPending || isLong} onClick={() => answer.mutate(true)}>
           {words.approve}
         </Button>
-        <Button look="danger" className="max-sm:flex-1" disabled={answer.isPending} onClick={() => answer.mutate(false)}>
+        <Button look="danger" className="max-sm:flex-1" disabled={answer.isPending || isLong} onClick={() => answer.mutate(false)}>
           {words.refuse}
         </Button>
         <span className="ml-auto self-center text-small text-muted max-sm:w-full">

@@ -106,6 +106,11 @@ function Row({ approval, tenant }: { approval: Approval; tenant: string | undefi
         </span>
         <span className="text-small text-muted">
           {words.asked} <When at={approval.asked_at} />
+          {approval.state === "waiting" && (
+            <span className="block">
+              {words.until} <When at={approval.expires_at} />
+            </span>
+          )}
           {tenant !== undefined && ` · ${tenant}`}
         </span>
       </Link>

@@ -11,7 +11,7 @@ import { Problem } from "../ui/problem.tsx";
 import { SaidText } from "../ui/said-text.tsx";
 import { When } from "../ui/when.tsx";
 import { useTurn } from "../turns/queries.ts";
-import { RequestError } from "../wire/client.ts";
+import { isMissing } from "../wire/missing.ts";
 import type { Approval } from "../wire/types.ts";
 import { useIsElsewhere, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
@@ -34,13 +34,13 @@ export function ApprovalPage() {
     refetchInterval: ({ state: { data } }) => (data !== undefined && isOpen(data.state) ? LOOK_EVERY_MS : false),
   });
   if (found.data !== undefined) {
-    return <One approval={found.data} />;
+    return <One key={id} approval={found.data} />;
   }
-  const isMissing = found.error instanceof RequestError && found.error.code === "NOT_FOUND";
+  const isGone = isMissing(found.error);
   return (
     <Page>
-      {isMissing && <Empty title={words.notFound}>{words.notFoundAbout}</Empty>}
-      {!isMissing && found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
+      {isGone && <Empty title={words.notFound}>{words.notFoundAbout}</Empty>}
+      {!isGone && found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
       {found.isPending && <p className="text-muted">{words.loading}</p>}
     </Page>
   );

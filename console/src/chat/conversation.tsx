@@ -7,6 +7,7 @@ import { Empty, Page } from "../ui/page.tsx";
 import { Name } from "../ui/name.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { clsx } from "../ui/clsx.ts";
+import { isMissing } from "../wire/missing.ts";
 import { useApprovals, useSessions } from "../wire/queries.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
@@ -14,9 +15,10 @@ import { withoutWaiting } from "./calls.ts";
 import { useFile } from "./files.tsx";
 import { ItemView } from "./items.tsx";
 import { sizeOf, TAKEN } from "./media.ts";
+import { MAX_MESSAGE_CHARS, tooLong } from "./message-bound.ts";
 import { isOthers, keptKey, parts, shownKey } from "./session-key.ts";
 import { turnOf } from "./transcript.ts";
-import { type Conversation, isMissing, useConversation } from "./use-conversation.ts";
+import { type Conversation, useConversation } from "./use-conversation.ts";
 import type { AttachedFile } from "./use-files.ts";
 import { useKnown } from "./use-known.ts";
 
@@ -74,7 +76,7 @@ export function ConversationView({ sessionKey }: { sessionKey: string }) {
           {words.conversations}
         </Link>
         <h1 className="mr-auto min-w-0 truncate font-semibold">
-          {label || named?.conversation} <span className="font-normal text-muted">{named !== undefined && <Name of={named.agent} />}</span>
+          <Name of={label || (named?.conversation ?? "")} /> <span className="font-normal text-muted">{named !== undefined && <Name of={named.agent} />}</span>
         </h1>
         <Link to="/turns" search={{ session: sessionKey } as never} className="text-accent underline">
           {words.turns}
@@ -113,13 +115,15 @@ export function ConversationView({ sessionKey }: { sessionKey: string }) {
 }
 
 function Composer({ conversation }: { conversation: Conversation }) {
-  const words = useWords().chat;
+  const { chat: words, hooks } = useWords();
   const { draft, setDraft, files, editing, overtaken, keep, sending, send, stop, transcript, error } = conversation;
   const field = useRef<HTMLTextAreaElement>(null);
   const chooser = useRef<HTMLInputElement>(null);
   const [over, setOver] = useState(false);
   const isOnItsWay = files.all.some(({ reference }) => reference === undefined);
-  const can = draft.trim() !== "" && !isOnItsWay && !(sending && !transcript.running);
+  // What is too long is told, and nothing of it is cut off.
+  const length = tooLong(draft);
+  const can = draft.trim() !== "" && length === undefined && !isOnItsWay && !(sending && !transcript.running);
   // Files go with a message that begins a turn, not into one that is under way.
   const mayAttach = !transcript.running;
   useEffect(() => {
@@ -177,7 +181,7 @@ function Composer({ conversation }: { conversation: Conversation }) {
           spellCheck
           aria-label={transcript.running ? words.steerLabel : words.message}
           placeholder={transcript.running ? words.steerLabel : words.message}
-          maxLength={32_000}
+          aria-invalid={length !== undefined || undefined}
           value={draft}
           onChange={(event) => setDraft(event.target.value)}
           onKeyDown={keys}
@@ -188,6 +192,11 @@ function Composer({ conversation }: { conversation: Conversation }) {
             }
           }}
         />
+        {length !== undefined && (
+          <p role="alert" className="mt-1 text-small text-block">
+            {hooks.reasonLong(MAX_MESSAGE_CHARS, length)}
+          </p>
+        )}
         <input
           ref={chooser}
           type="file"

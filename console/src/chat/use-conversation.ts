@@ -44,9 +44,6 @@ const AFTER_MESSAGE = ["tool.call", "approval.waiting"];
 
 const ENDS = ["run.completed", "run.failed", "run.cancelled"];
 
-/** Whether there is no such conversation, or it is not one's own to see: nobody learns which. */
-export const isMissing = (error: unknown): boolean => error instanceof RequestError && (error.code === "NOT_FOUND" || error.message.startsWith("invalid session key"));
-
 export interface Conversation {
   readonly transcript: Transcript;
   /** Why it cannot be read. */

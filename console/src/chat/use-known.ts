@@ -1,6 +1,7 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 
+import { heardTurn } from "../turns/queries.ts";
 import { useApprovals } from "../wire/queries.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { withAnswers } from "./calls.ts";
@@ -25,7 +26,7 @@ export function useKnown(sessionKey: string, items: readonly Item[]): readonly I
   const own = (turns.data ?? []).filter(({ calls, subAgent }) => calls > 0 && !subAgent);
   const read = [...own.filter(({ blocked }) => blocked > 0).slice(0, READ), ...own.filter(({ blocked }) => blocked === 0).slice(0, READ)];
   const outcomes = useQueries({
-    queries: read.map(({ turnId }) => ({ queryKey: ["turns", "one", turnId], queryFn: () => connection.request("turns.get", { turnId }), staleTime: Infinity, retry: false })),
+    queries: read.map(({ turnId }) => heardTurn(connection, turnId)),
     combine: (found) => new Map(found.flatMap(({ data }) => (data === undefined ? [] : [...outcomesOf(data.turn)]))),
   });
   const answers = useApprovals(true).data;

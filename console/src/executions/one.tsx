@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 
 import { causeOfExecution } from "../advice/advice.ts";
 import { AdviceNote } from "../advice/advice-note.tsx";
+import { HookLink } from "../ui/hook-link.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Name } from "../ui/name.tsx";
 import { Output } from "../ui/output.tsx";
@@ -12,7 +13,7 @@ import { SaidText } from "../ui/said-text.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { wholeMs } from "../ui/took.ts";
 import { When } from "../ui/when.tsx";
-import { RequestError } from "../wire/client.ts";
+import { isMissing } from "../wire/missing.ts";
 import type { Execution, OutputHead } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
@@ -32,12 +33,12 @@ export function ExecutionPage() {
   if (row !== undefined && row !== null) {
     return <One row={row} />;
   }
-  const isMissing = row === null || (found.error instanceof RequestError && ["NOT_FOUND", "INVALID_REQUEST"].includes(found.error.code));
+  const isGone = row === null || isMissing(found.error);
   return (
     <Page>
-      {isMissing && <Empty isPage title={words.notFound}>{mayRead ? words.notFoundAbout : words.notFoundOwn}</Empty>}
-      {!isMissing && found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
-      {!isMissing && found.isPending && <p className="text-muted">{words.loading}</p>}
+      {isGone && <Empty isPage title={words.notFound}>{mayRead ? words.notFoundAbout : words.notFoundOwn}</Empty>}
+      {!isGone && found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
+      {!isGone && found.isPending && <p className="text-muted">{words.loading}</p>}
     </Page>
   );
 }
@@ -53,12 +54,10 @@ function One({ row }: { row: Shown }) {
   const hook =
     row.hook_id === null ? (
       <>
-        {name} ({words.deleted})
+        <Name of={name} /> ({words.deleted})
       </>
     ) : (
-      <Link to="/hooks/$id" params={{ id: row.hook_id }} className="text-accent underline">
-        {name}
-      </Link>
+      <HookLink id={row.hook_id} name={name} />
     );
   const facts: readonly (readonly [string, ReactNode])[] = [
     [all.hooks.hook, hook],
@@ -105,7 +104,7 @@ function One({ row }: { row: Shown }) {
         above={<Link to="/executions">{words.title}</Link>}
         shown={
           <>
-            {name} <Sign kind={row.decision} word={all.decisions[row.decision]} />
+            <Name of={name} /> <Sign kind={row.decision} word={all.decisions[row.decision]} />
           </>
         }
         answer={<SaidText text={words.sentence[row.decision](tool, name, why)} />}

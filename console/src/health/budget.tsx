@@ -64,7 +64,6 @@ function ChangeBudget({ budget, onClose }: { budget: Budget; onClose: () => void
   const { connection, me } = useWire();
   const queries = useQueryClient();
   const [text, setText] = useState(String(budget.budgetTotal));
-  const [reason, setReason] = useState("");
   const total = Number(text);
   const good = text.trim() !== "" && Number.isSafeInteger(total) && total >= 0;
   const by = total - budget.budgetTotal;
@@ -75,17 +74,15 @@ function ChangeBudget({ budget, onClose }: { budget: Budget; onClose: () => void
       title={words.change}
       about={!good || by === 0 ? words.about : total === 0 ? words.toZero : by > 0 ? words.raises(by) : words.lowers(-by)}
       action={words.save}
-      ready={good && by !== 0 && reason.trim() !== ""}
-      act={async () => {
+      ready={good && by !== 0}
+      reasonHint={words.reasonHint}
+      act={async (reason) => {
         await connection.request("hooks.budget.set", { tenantId: me.tenant_id, budgetTotal: total, reason });
         await queries.invalidateQueries({ queryKey: ["budget"] });
       }}
     >
       <Field label={words.total} hint={words.totalHint} error={good ? undefined : words.bad}>
         {(about) => <Input {...about} inputMode="numeric" value={text} onChange={(event) => setText(event.target.value)} />}
-      </Field>
-      <Field label={words.reason} hint={words.reasonHint}>
-        {(about) => <Input {...about} maxLength={255} value={reason} onChange={(event) => setReason(event.target.value)} />}
       </Field>
     </Confirm>
   );

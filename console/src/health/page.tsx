@@ -103,9 +103,7 @@ function Breakers({ hooks, on, filling, failed }: { hooks: readonly Hook[]; on: 
           <ul data-testid="filling">
             {filling.map(({ hookId, name, counted: count, threshold, windowSeconds }) => (
               <li key={hookId} className="mt-2 flex flex-wrap items-center gap-2">
-                <Link to="/hooks/$id" params={{ id: hookId }} className="font-semibold hover:underline">
-                  {name || hookId}
-                </Link>
+                <HookLink id={hookId} name={name} />
                 <meter aria-label={words.counted(count, threshold, windowSeconds)} min={0} max={threshold} value={count} />
                 <span className="text-muted">{words.counted(count, threshold, windowSeconds)}</span>
               </li>

@@ -54,8 +54,8 @@ export function EditHook({ hook }: { hook: Hook }) {
     if (before !== undefined) {
       form.reset(before, { keepDefaultValues: true });
     }
-    return form.subscribe({ formState: { values: true, isDirty: true }, callback: ({ values, isDirty: typed }) => (typed === true ? keep(place, values) : drop(place)) });
-  }, [form, place]);
+    return form.subscribe({ formState: { values: true, isDirty: true }, callback: ({ values, isDirty: typed }) => (typed === true ? keep(place, values, toDraft(base)) : drop(place)) });
+  }, [form, place, base]);
   const begin = (from: Hook): void => {
     drop(place);
     setBase(from);

@@ -1,4 +1,5 @@
 import { EVENTS, HANDLERS, type Hook, type HookInput, type HookUpdates, type JsonObject, SCOPES } from "../wire/types.ts";
+import { agentNames } from "./agent-names.ts";
 
 /** Names of agents and their ids: files have names, since ids are of one host. */
 export type Names = readonly { readonly id: string; readonly uuid: string }[];
@@ -12,7 +13,7 @@ const isObject = (value: unknown): value is JsonObject => typeof value === "obje
 export const isExported = (hook: Hook): boolean => hook.source === "user" && hook.config_hidden !== true;
 
 function recordOf(hook: Hook, names: Names): JsonObject {
-  const agents = hook.agent_ids.map((id) => names.find(({ uuid }) => uuid === id)?.id ?? id);
+  const agents = agentNames(hook.agent_ids, names);
   return {
     name: hook.name,
     event: hook.event,

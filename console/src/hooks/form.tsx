@@ -10,13 +10,15 @@ import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { isBetween, MAX_NAME_CHARS, MAX_PRIORITY, MAX_TIMEOUT_MS, MIN_PRIORITY } from "./bounds.ts";
 import { Check, useCheck } from "./check.tsx";
-import { atEvent, type Draft } from "./draft.ts";
+import { type Draft, EMPTY } from "./draft.ts";
 import { HandlerFields } from "./handler-fields.tsx";
+import { atOtherEvent } from "./moved.ts";
 
 type Form = UseFormReturn<Draft>;
 
-/** Every setting of a hook. One that is there is switched off where that takes a reason, and not here. */
-export function HookFields({ form, isNew = false }: { form: Form; isNew?: boolean }) {
+/** Every setting of a hook; `began` is what the form of a new one began with. One that is there is switched off where that
+ * takes a reason, and not here. */
+export function HookFields({ form, began }: { form: Form; began?: Draft }) {
   const words = useWords().hooks;
   const { register, formState } = form;
   return (
@@ -24,16 +26,16 @@ export function HookFields({ form, isNew = false }: { form: Form; isNew?: boolea
       <Field label={words.fields.name} error={formState.errors.name?.message}>
         {(about) => <Input {...about} {...register("name", { maxLength: { value: MAX_NAME_CHARS, message: words.atMost(MAX_NAME_CHARS) } })} />}
       </Field>
-      <Where form={form} />
+      <Where form={form} began={began} />
       <HandlerChoice form={form} />
       <HandlerFields form={form} />
       <Conditions form={form} />
-      <Limits form={form} isNew={isNew} />
+      <Limits form={form} isNew={began !== undefined} />
     </div>
   );
 }
 
-function Where({ form }: { form: Form }) {
+function Where({ form, began }: { form: Form; began: Draft | undefined }) {
   const words = useWords();
   const { me } = useWire();
   const { register, control, setValue, getValues } = form;
@@ -49,10 +51,13 @@ function Where({ form }: { form: Form }) {
               value={event}
               onChange={(change) => {
                 const to = EVENTS.find((one) => one === change.target.value) ?? event;
-                const { onTimeout, onTrip } = atEvent(getValues(), to);
-                setValue("event", to, { shouldDirty: true });
-                setValue("onTimeout", onTimeout, { shouldDirty: true });
-                setValue("onTrip", onTrip, { shouldDirty: true });
+                const before = getValues();
+                const after = atOtherEvent(before, began ?? EMPTY, to);
+                for (const name of Object.keys(after) as (keyof Draft)[]) {
+                  if (after[name] !== before[name]) {
+                    setValue(name, after[name], { shouldDirty: true });
+                  }
+                }
               }}
             >
               {EVENTS.map((one) => (

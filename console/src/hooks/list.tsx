@@ -18,6 +18,7 @@ import { useAgents, useConfigured, useHooks, useProofs, useStanding, useTenants 
 import { CHECKPOINTS, type CheckpointName, type ConfiguredHook, GATES, HANDLERS, type Hook, type HookCountsAt, isHookEvent, type Tenant } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
+import { agentNames } from "./agent-names.ts";
 import { ConfiguredRow } from "./configured.tsx";
 import { CELL, Did, FIRST_CELL } from "./did.tsx";
 import { exported, isExported } from "./exchange.ts";
@@ -238,6 +239,7 @@ function HookTable({ hooks, configured, did, tenants }: Listing) {
 function HookRow({ hook, did, tenant }: { hook: Hook; did: HookCountsAt | undefined; tenant: Tenant | undefined }) {
   const words = useWords().hooks;
   const refuses = refusesAgain(hook, useHooks().data ?? []);
+  const agents = useAgents().data ?? [];
   return (
     <tr className="border-t border-line hover:bg-tint max-sm:block max-sm:px-3 max-sm:py-2">
       <td className={FIRST_CELL}>
@@ -253,6 +255,7 @@ function HookRow({ hook, did, tenant }: { hook: Hook; did: HookCountsAt | undefi
       <td className={CELL}>{hook.handler_type}</td>
       <td className={CELL}>
         {words.scopes[hook.scope]}
+        {hook.scope === "agent" && <span className="line-clamp-2 text-small text-muted"><Name of={agentNames(hook.agent_ids, agents).join(", ")} /></span>}
         {tenant !== undefined && <span className="block text-small text-muted"><Name of={tenant.name || tenant.slug} /></span>}
       </td>
       <td className={CELL}>

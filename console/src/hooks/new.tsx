@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { useEffect, useState } from "react";
+import { useCallback, useEffect, useMemo, useState } from "react";
 import { useForm, useWatch } from "react-hook-form";
 
 import { Button } from "../ui/button.tsx";
@@ -33,7 +33,7 @@ export function NewHookPage() {
   const place = placeOf(me, "new");
   // What was typed comes back after a session ended; a template that somebody asks for comes first.
   const [first] = useState(() => (asked === undefined ? (keptDraft(place) ?? EMPTY) : fromTemplate(asked, words)));
-  const beginningOf = (template: Template | undefined): Draft => (template === undefined ? EMPTY : fromTemplate(template, words));
+  const beginningOf = useCallback((template: Template | undefined): Draft => (template === undefined ? EMPTY : fromTemplate(template, words)), [words]);
   // What a template took the place of is there until something else is done with the form.
   const [replaced, setReplaced] = useState<Replaced | undefined>(() => {
     const draft = keptDraft(place);
@@ -43,15 +43,16 @@ export function NewHookPage() {
   const form = useForm<Draft>({ defaultValues: first, mode: "onTouched" });
   // What it is tried with goes with the template.
   const [began, setBegan] = useState(() => ({ with: asked ?? keptTemplate(place), times: 0 }));
-  useEffect(() => form.subscribe({ formState: { values: true }, callback: ({ values }) => keep(place, values, began.with) }), [form, place, began.with]);
+  const beginning = useMemo(() => beginningOf(began.with), [beginningOf, began.with]);
+  useEffect(() => form.subscribe({ formState: { values: true }, callback: ({ values }) => keep(place, values, beginning, began.with) }), [form, place, beginning, began.with]);
   const fill = (draft: Draft, template: Template | undefined): void => {
     form.reset(draft);
-    keep(place, draft, template);
+    keep(place, draft, beginningOf(template), template);
     setBegan(({ times }) => ({ with: template, times: times + 1 }));
   };
   const begin = (template: Template | undefined): void => {
     const draft = structuredClone(form.getValues());
-    setReplaced(isTyped(draft, beginningOf(began.with)) ? { draft, template: began.with } : undefined);
+    setReplaced(isTyped(draft, beginning) ? { draft, template: began.with } : undefined);
     fill(beginningOf(template), template);
   };
   const event = useWatch({ control: form.control, name: "event" });
@@ -91,7 +92,7 @@ export function NewHookPage() {
       <div className="grid grid-cols-[minmax(0,1fr)_360px] items-start gap-6 max-lg:grid-cols-1">
         <Card className="p-4">
           <form noValidate onSubmit={(submitted) => void form.handleSubmit((draft) => create.mutate(draft))(submitted)}>
-            <HookFields form={form} isNew />
+            <HookFields form={form} began={beginning} />
             <div className="mt-4 flex gap-2">
               <Button look="primary" type="submit" disabled={create.isPending}>
                 {words.hooks.createAction}
@@ -100,7 +101,7 @@ export function NewHookPage() {
             {create.error !== null && <FormProblem error={create.error} />}
           </form>
         </Card>
-        <TestPanel key={began.times} event={event} what={() => ({ config: toRecord(form.getValues()) })} first={tryOutOf(began.with, words)} />
+        <TestPanel key={began.times} event={event} what={() => ({ config: toRecord(form.getValues()) })} first={tryOutOf(event === beginning.event ? began.with : undefined, words)} />
       </div>
     </Page>
   );

@@ -13,11 +13,12 @@ import { Name } from "../ui/name.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { When } from "../ui/when.tsx";
-import { RequestError } from "../wire/client.ts";
+import { isMissing } from "../wire/missing.ts";
 import { GATES, type Hook, type JsonObject } from "../wire/types.ts";
-import { useHooks, useProofs } from "../wire/queries.ts";
+import { useAgents, useHooks, useProofs } from "../wire/queries.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
+import { agentNames } from "./agent-names.ts";
 import { because, owesReason, wordOf } from "./changed.ts";
 import { EditHook } from "./edit.tsx";
 import { Reset } from "./list.tsx";
@@ -35,17 +36,17 @@ export function HookPage() {
   const { connection } = useWire();
   const found = useQuery({ queryKey: ["hooks", "one", id], queryFn: async () => (await connection.request("hooks.get", { hookId: id })).hook });
   if (found.data !== undefined) {
-    return <OneHook hook={found.data} />;
+    return <OneHook key={id} hook={found.data} />;
   }
-  const isMissing = found.error instanceof RequestError && (found.error.code === "NOT_FOUND" || found.error.message === "invalid hook ID");
+  const isGone = isMissing(found.error);
   return (
     <Page>
-      {isMissing && (
+      {isGone && (
         <Empty title={words.hooks.notFound}>
           {words.hooks.notFoundAbout} <Link to="/hooks">{words.hooks.title}</Link>
         </Empty>
       )}
-      {!isMissing && found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
+      {!isGone && found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
       {found.isPending && <p className="text-muted">{words.hooks.loading}</p>}
     </Page>
   );
@@ -200,10 +201,12 @@ const FROM_FILE = "file:";
 function Overview({ hook }: { hook: Hook }) {
   const words = useWords();
   const mayTest = useMay("operator");
+  const agents = useAgents().data ?? [];
   const facts: readonly (readonly [string, string])[] = [
     [words.hooks.fields.event, hook.event],
     [words.hooks.fields.handler, words.hooks.handlers[hook.handler_type]],
     [words.hooks.fields.scope, words.hooks.scopes[hook.scope]],
+    ...(hook.scope === "agent" ? [[words.hooks.fields.agents, agentNames(hook.agent_ids, agents).join(", ")] as const] : []),
     [words.hooks.fields.matcher, hook.matcher || words.hooks.everything],
     [words.hooks.fields.condition, hook.if_expr || words.hooks.none],
     [words.hooks.fields.timeLimit, `${hook.timeout_ms} ms`],

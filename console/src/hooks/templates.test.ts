@@ -43,7 +43,7 @@ test("an address names a template, or none", () => {
 
 test("a draft is kept for whoever typed it", () => {
   const [anna, ben] = ["anna", "ben"].map((user_id) => placeOf({ user_id, tenant_id: "t" }, "new")) as [string, string];
-  keep(anna, { ...EMPTY, name: "half" });
+  keep(anna, { ...EMPTY, name: "half" }, EMPTY);
   expect(keptDraft(anna)?.name).toBe("half");
   expect(keptDraft(ben)).toBeUndefined();
   drop(anna);

@@ -36,8 +36,16 @@ export function TestPanel({ event, matcher = "", what, first = ANY_EVENT }: { ev
   const queries = useQueryClient();
   const hasTool = event === "pre_tool_use" || event === "post_tool_use" || event === "subagent_start" || event === "subagent_stop";
   const [tool, setTool] = useState(() => toolOf(matcher));
-  const [input, setInput] = useState(() => (first === ANY_EVENT ? skeletonOf(toolOf(matcher)) : first.input));
+  const inputOf = (one: TryOut): string => (one.input === ANY_EVENT.input ? skeletonOf(tool) : one.input);
+  const [input, setInput] = useState(() => inputOf(first));
   const [text, setText] = useState(first.text);
+  // An event that nobody touched goes with the template that it is of.
+  const [began, setBegan] = useState(first);
+  if (first.input !== began.input || first.text !== began.text) {
+    setBegan(first);
+    setInput(input === inputOf(began) ? inputOf(first) : input);
+    setText(text === began.text ? first.text : text);
+  }
   const [bad, setBad] = useState<string>();
   const tools = useTools();
   const list = useId();

@@ -8,6 +8,7 @@ import { ChooseTenants } from "../ui/choose.tsx";
 import { EVERY_TENANT, ofTenants, useEverywhere } from "../ui/every-tenant.ts";
 import { GUARD_SIGNS, GuardSign, useLack } from "../ui/guard-sign.tsx";
 import { useHeld } from "../ui/held.ts";
+import { HookLink } from "../ui/hook-link.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Name } from "../ui/name.tsx";
 import { Newer } from "../ui/newer.tsx";
@@ -23,6 +24,7 @@ import { useMay, useWire } from "../wire/use-wire.ts";
 import { useLanguage, useWords } from "../words/use-words.ts";
 import { BlockedRow } from "./blocked-row.tsx";
 import { DecisionChart } from "./chart.tsx";
+import { turnsOf } from "./leads.ts";
 
 type Overview = Payload<"overview.get">;
 
@@ -116,8 +118,8 @@ function Parts({ overview, blocked, span }: { overview: Overview; blocked: reado
         </section>
       )}
       <div className="grid grid-cols-2 gap-4 max-lg:grid-cols-1">
-        <HookTable title={words.overview.blocking} none={seesAll ? words.overview.noBlocks : words.overview.noBlocksOwn} rows={mostBlocked(overview.blocking)} decision="blocked" value={(row) => words.hooks.share(row.blocked, row.runs)} />
-        <HookTable title={words.overview.slowest} about={words.overview.slowestAbout} none={seesAll ? words.overview.noHooks : words.overview.noHooksOwn} rows={overview.slowest} value={(row) => (row.p95Ms === null ? "–" : took(row.p95Ms))} />
+        <HookTable title={words.overview.blocking} none={seesAll ? words.overview.noBlocks : words.overview.noBlocksOwn} rows={mostBlocked(overview.blocking)} span={span} decision="blocked" value={(row) => words.hooks.share(row.blocked, row.runs)} />
+        <HookTable title={words.overview.slowest} about={words.overview.slowestAbout} none={seesAll ? words.overview.noHooks : words.overview.noHooksOwn} rows={overview.slowest} span={span} value={(row) => (row.p95Ms === null ? "–" : took(row.p95Ms))} />
       </div>
       <div className="grid grid-cols-2 gap-4 max-lg:grid-cols-1">
         {/* Each tenant has a budget of its own. */}
@@ -213,15 +215,7 @@ function NotArmed({ guards }: { guards: GuardsSummary }) {
                 <GuardSign state={guard.state} />
               </span>
               <span className="min-w-0">
-                {guard.hookId === null ? (
-                  <Link to="/hooks/configured/$family/$name" params={{ family: guard.family, name: guard.name }} className="font-semibold text-accent underline">
-                    <Name of={guard.name} />
-                  </Link>
-                ) : (
-                  <Link to="/hooks/$id" params={{ id: guard.hookId }} className="font-semibold text-accent underline">
-                    <Name of={guard.name || guard.hookId} />
-                  </Link>
-                )}{" "}
+                <HookLink name={guard.name} id={guard.hookId} family={guard.family} />{" "}
                 <span className="text-muted">
                   {lack(guard.step, guard.why) || guard.events.join(", ")}
                   {tenantOf(guard) !== undefined && ` · ${tenantOf(guard)}`}
@@ -238,8 +232,18 @@ function NotArmed({ guards }: { guards: GuardsSummary }) {
 /** Those that blocked anything, the one that blocked most first. */
 const mostBlocked = (rows: readonly HookCounts[]): readonly HookCounts[] => rows.filter(({ blocked }) => blocked > 0).sort((one, two) => two.blocked - one.blocked);
 
+interface Counts {
+  readonly title: string;
+  readonly about?: string;
+  readonly none: string;
+  readonly rows: readonly HookCounts[];
+  readonly span: Span;
+  readonly decision?: string;
+  readonly value: (row: HookCounts) => string;
+}
+
 /** Hooks by what they did: each leads to the turns that it was in. */
-function HookTable({ title, about, none, rows, decision, value }: { title: string; about?: string; none: string; rows: readonly HookCounts[]; decision?: string; value: (row: HookCounts) => string }) {
+function HookTable({ title, about, none, rows, span, decision, value }: Counts) {
   const words = useWords().overview;
   const everywhere = useEverywhere();
   const top = rows.slice(0, 5);
@@ -252,7 +256,7 @@ function HookTable({ title, about, none, rows, decision, value }: { title: strin
         <ul>
           {top.map((row) => (
             <li key={`${row.family} ${row.name}`} className="border-b border-line last:border-b-0">
-              <Link to="/turns" search={{ hook: row.name, ...(decision === undefined ? {} : { decision }), ...ofTenants(everywhere) } as never} className="flex items-center gap-3 px-3 py-1.5 -outline-offset-2! hover:bg-tint max-sm:min-h-11">
+              <Link to="/turns" search={{ ...turnsOf(row.name, span, decision), ...ofTenants(everywhere) } as never} className="flex items-center gap-3 px-3 py-1.5 -outline-offset-2! hover:bg-tint max-sm:min-h-11">
                 <span className="min-w-0 flex-1 truncate font-medium"><Name of={row.name} /></span>
                 <span className="text-muted">{words.runs(row.runs)}</span>
                 <span className="w-20 text-right">{value(row)}</span>

@@ -2,6 +2,7 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { lazy, Suspense, useCallback, useEffect, useLayoutEffect, useMemo, useState } from "react";
 
+import { hasDrafts as hasReasons } from "../approvals/reason.ts";
 import { hasDrafts as hasChatDrafts } from "../chat/kept-draft.ts";
 import { hasDrafts as hasHookDrafts } from "../hooks/kept.ts";
 import { adviceOf } from "../ui/advice-of.ts";
@@ -103,7 +104,7 @@ function Signed({ connection, preferences, pages, bad, again }: About) {
   const [ended, setEnded] = useState<unknown>();
   useEffect(() => {
     if (state.is === "closed" && state.error !== undefined && hasSession()) {
-      setEnded(adviceOf(state.error) === "CREDENTIALS" ? new SessionEnded(hasChatDrafts() || hasHookDrafts()) : state.error);
+      setEnded(adviceOf(state.error) === "CREDENTIALS" ? new SessionEnded(hasChatDrafts() || hasHookDrafts() || hasReasons()) : state.error);
       forget();
     }
   }, [state]);

@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 
-import { JsonDiff } from "../ui/diff.tsx";
+import { DiffHead, JsonDiff } from "../ui/diff.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { took } from "../ui/took.ts";
 import { useIsElsewhere } from "../wire/use-wire.ts";
@@ -225,15 +225,7 @@ function Hook({ hook, span, beside, turn, turnId }: HookAt) {
       {isRequest && hook.change !== undefined && <Seen turnId={turnId} round={span.round} />}
       {places.length > 0 && (
         <table className="mt-3 w-full table-fixed border-collapse rounded border border-line font-mono" aria-label={words.changed}>
-          <thead>
-            <tr>
-              {[words.place, words.after].map((title) => (
-                <th key={title} scope="col" className="border border-line bg-raised px-2 text-left font-sans text-small font-medium text-muted">
-                  {title}
-                </th>
-              ))}
-            </tr>
-          </thead>
+          <DiffHead titles={[words.place, words.after]} />
           <tbody>
             {places.map(({ place, how, value }, at) => (
               <tr key={at}>

@@ -13,7 +13,7 @@ import { SaidText } from "../ui/said-text.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { When } from "../ui/when.tsx";
 import { took } from "../ui/took.ts";
-import { RequestError } from "../wire/client.ts";
+import { isMissing } from "../wire/missing.ts";
 import { useApprovals } from "../wire/queries.ts";
 import { useIsElsewhere } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
@@ -32,15 +32,15 @@ export function TurnPage() {
   if (found.data !== undefined) {
     return <One key={id} family={found.data} />;
   }
-  const isMissing = found.error instanceof RequestError && found.error.code === "NOT_FOUND";
+  const isGone = isMissing(found.error);
   return (
     <Page>
-      {isMissing && (
+      {isGone && (
         <Empty isPage title={words.notFound}>
           {words.notFoundAbout} <Link to="/turns">{words.title}</Link>
         </Empty>
       )}
-      {!isMissing && found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
+      {!isGone && found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
       {found.isPending && <p className="text-muted">{words.loading}</p>}
     </Page>
   );

@@ -1,6 +1,7 @@
 import { useState } from "react";
 
 import { Button } from "../ui/button.tsx";
+import { CopyButton } from "../ui/copy.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { useWords } from "../words/use-words.ts";
 import { Box } from "./box.tsx";
@@ -20,7 +21,7 @@ export function OpenAsTest({ hook, span, prompt }: { hook: TurnHook; span: TurnS
         <Box title={words.testLine} value={test.line} />
         <Box title={test.name} value={test.text} />
         <div className="mt-3 flex gap-2">
-          <Button onClick={() => void navigator.clipboard.writeText(test.line)}>{words.copyLine}</Button>
+          <CopyButton text={test.line}>{words.copyLine}</CopyButton>
           <Button onClick={() => download(test.name, test.text)}>{words.saveFile}</Button>
         </div>
       </Dialog>

@@ -8,9 +8,22 @@ import { Input } from "./field.tsx";
 export function CopyField({ text, label, className = "" }: { text: string; label: string; className?: string }) {
   const words = useWords();
   const field = useRef<HTMLInputElement>(null);
+  return (
+    <span className={`flex gap-2 ${className}`}>
+      <Input ref={field} readOnly aria-label={label} className="font-mono" value={text} onFocus={(event) => event.target.select()} />
+      <CopyButton text={text} before={() => field.current?.select()}>
+        {words.copy.action}
+      </CopyButton>
+    </span>
+  );
+}
+
+/** Copies a text, and says that it did. Where a browser does not let pages copy, only `before` is done. */
+export function CopyButton({ text, before, children }: { text: string; before?: () => void; children: string }) {
+  const words = useWords();
   const [copied, setCopied] = useState(false);
   const copy = async (): Promise<void> => {
-    field.current?.select();
+    before?.();
     try {
       await navigator.clipboard.writeText(text);
       setCopied(true);
@@ -19,9 +32,8 @@ export function CopyField({ text, label, className = "" }: { text: string; label
     }
   };
   return (
-    <span className={`flex gap-2 ${className}`}>
-      <Input ref={field} readOnly aria-label={label} className="font-mono" value={text} onFocus={(event) => event.target.select()} />
-      <Button onClick={() => void copy()}>{words.copy.action}</Button>
+    <>
+      <Button onClick={() => void copy()}>{children}</Button>
       <span role="status" className="sr-only">
         {copied ? words.copy.done : ""}
       </span>
@@ -30,6 +42,6 @@ export function CopyField({ text, label, className = "" }: { text: string; label
           ✓
         </span>
       )}
-    </span>
+    </>
   );
 }

@@ -13,20 +13,27 @@ export const JsonDiff = ({ before, after, ...rest }: { before: unknown; after: u
 /** Two texts side by side. */
 export const TextDiff = ({ before, after, ...rest }: { before: string; after: string } & Titles) => <SideBySide lines={diff(before.split("\n"), after.split("\n"))} {...rest} />;
 
+/** The names of the columns of a table that says what changed. */
+export function DiffHead({ titles }: { titles: readonly string[] }) {
+  return (
+    <thead>
+      <tr>
+        {titles.map((title) => (
+          <th key={title} scope="col" className="border border-line bg-raised px-2 text-left font-sans text-small font-medium text-muted">
+            {title}
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
 function SideBySide({ lines: all, titles, label }: { lines: readonly DiffLine[] } & Titles) {
   return (
     <>
       <HiddenNote texts={all.flatMap(({ before, after }) => [before ?? "", before === after ? "" : (after ?? "")])} />
       <table aria-label={label} className="w-full table-fixed border-collapse overflow-hidden rounded border border-line font-mono">
-        <thead>
-          <tr>
-            {titles.map((title) => (
-              <th key={title} scope="col" className="border border-line bg-raised px-2 text-left font-sans text-small font-medium text-muted">
-                {title}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <DiffHead titles={titles} />
         <tbody>
           {all.map((line, at) => {
             const same = line.before === line.after;

@@ -4,7 +4,7 @@ const count = (n: number, one: string, many: string): string => `${n.toLocaleStr
 export const healthEn = {
   title: "Health",
   loading: "Loading…",
-  answer: (wrong: readonly string[]) => (wrong.length === 0 ? "Everything watched here works." : `${wrong.join(". ")}.`),
+  answer: (wrong: readonly string[]) => (wrong.length === 0 ? "Everything that is checked here works." : `${wrong.join(". ")}.`),
   wrong: {
     doctor: "A doctor check failed",
     part: "A part of the server does not answer",
@@ -39,7 +39,7 @@ export const healthEn = {
     state: "State",
     more: "Details",
     good: "good",
-    bad: "bad",
+    bad: "not working",
     guard: "guard",
     store: "store",
     provider: "provider",

@@ -2,7 +2,7 @@
 export const healthZh = {
   title: "健康",
   loading: "正在查看…",
-  answer: (wrong: readonly string[]) => (wrong.length === 0 ? "这里监视的一切都工作正常。" : `${wrong.join("；")}。`),
+  answer: (wrong: readonly string[]) => (wrong.length === 0 ? "检查的各项都工作正常。" : `${wrong.join("；")}。`),
   wrong: {
     doctor: "doctor 有检查未通过",
     part: "服务器有组成部分没有应答",
@@ -14,7 +14,7 @@ export const healthZh = {
     node: "有节点离线或配置不同",
   },
   breakers: "未生效的钩子",
-  noBreaker: (on: number) => `没有：${on} 个钩子已启用，没有熔断。`,
+  noBreaker: (on: number) => `没有。${on} 个钩子已启用，且均未熔断。`,
   breakersAbout: "已启用但未生效的钩子。",
   filling: "正在累计的熔断器",
   counted: (n: number, of: number, s: number) => `${s} 秒内 ${n} / ${of}：达到 ${of} 次即熔断`,

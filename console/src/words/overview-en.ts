@@ -22,7 +22,7 @@ export const overview = {
   all: "All of them",
   blocking: "Most blocks",
   slowest: "Slowest (p95)",
-  slowestAbout: "Nineteen of twenty runs took at most this long",
+  slowestAbout: "95% of the runs took at most this long",
   runs: (n: number) => count(n, "run", "runs"),
   noBlocks: "No hook blocked anything in this time.",
   noBlocksOwn: "No hook blocked anything in your conversations in this time.",

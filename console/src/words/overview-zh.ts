@@ -21,7 +21,7 @@ export const overview: Words["overview"] = {
   all: "全部",
   blocking: "阻止最多",
   slowest: "最慢（p95）",
-  slowestAbout: "二十次运行中有十九次不超过此时长",
+  slowestAbout: "95% 的运行不超过此时长",
   runs: (n) => `运行 ${n} 次`,
   noBlocks: "这段时间内没有钩子阻止任何内容。",
   noBlocksOwn: "这段时间内，您的对话中没有钩子阻止任何内容。",

@@ -32,7 +32,6 @@ export const rulesEn = {
     total: "Tokens a month",
     totalHint: "With 0, hooks call no model: every prompt hook blocks what it matches.",
     bad: "A whole number, 0 or more.",
-    reason: "Reason",
     reasonHint: "It is kept in the change log.",
     save: "Set the budget",
     raises: (by: number) => `Prompt hooks may spend ${by.toLocaleString("en")} more tokens this month, from now on.`,

@@ -50,8 +50,8 @@ export const settingsEn = {
     owner: "Owner",
     ownerHint: "The key may never do more than this member.",
     ownerYou: "That is you. The key may never do more than you.",
-    ownerNew: "Not a member yet: becomes one, with the role that the key takes.",
-    scopes: "May",
+    ownerNew: "Not a member yet: the key makes them one, with the role that it needs.",
+    scopes: "What it may do",
     oneScope: "Choose at least one: a key without any may do nothing.",
     scope: {
       "operator.read": { name: "read", about: "Look at conversations, hooks and what they answered." },
@@ -115,7 +115,7 @@ export const settingsEn = {
   tenants: {
     title: "Tenants",
     loading: "Loading…",
-    answer: (n: number) => `${count(n, "tenant lives", "tenants live")} on this host, and none sees another.`,
+    answer: (n: number) => `${count(n, "tenant is", "tenants are")} on this host, and none sees another.`,
     lite: "Edition lite has one tenant. Several need edition standard.",
     create: "New tenant",
     createAbout: "No tenant sees the hooks, conversations, keys, members or budget of another.",
@@ -145,24 +145,24 @@ export const settingsEn = {
     loading: "Loading…",
     answer: (endpoints: number, waiting: number, failed: number) =>
       endpoints === 0
-        ? "Nobody is told what happens here."
+        ? "No webhook is configured."
         : failed > 0
           ? `${count(failed, "delivery was", "deliveries were")} given up.`
           : waiting > 0
-            ? `${count(waiting, "delivery waits", "deliveries wait")} to be made.`
-            : `${count(endpoints, "receiver was", "receivers were")} told everything.`,
-    empty: "Nobody is told what happens here",
+            ? `${count(waiting, "delivery is", "deliveries are")} waiting.`
+            : `${count(endpoints, "receiver has", "receivers have")} got everything.`,
+    empty: "No webhook is configured",
     emptyAbout: "A receiver is told of approvals, blocked calls and breakers by signed requests. Name one in the configuration:",
     sample: "A webhook in the configuration",
     endpoints: "Receivers",
     endpoint: "Receiver",
-    events: "Is told of",
+    events: "Events",
     everyEvent: "everything",
     tenant: "Tenant",
     everyTenant: "all",
     state: "State",
     stopped: "stopped",
-    told: "told everything",
+    told: "got everything",
     failedCount: (n: number) => `${n} given up`,
     waitingCount: (n: number) => `${n} waiting`,
     deliveries: "Not delivered yet",
