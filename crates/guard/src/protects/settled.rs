@@ -94,11 +94,11 @@ impl Look<'_> {
     /// Whether `path` stands so in the text, as a word of a command or behind a sign that writes.
     fn is_word(&self, path: &str, told: &ToldText<'_>) -> bool {
         let names = self.names(path);
-        let is_it = |command: &ShellCommand| {
-            let words = command.argv.iter().skip(1).map(String::as_str).chain(told.pieces());
-            words.filter(|word| is_plain(word)).any(|word| self.names_at(word, command) == names)
-        };
-        told.facts.commands.iter().any(is_it)
+        let is_it = |word: &str, command: &ShellCommand| is_plain(word) && self.names_at(word, command) == names;
+        told.facts.commands.iter().any(|command| {
+            command.argv.iter().skip(1).any(|word| is_it(word, command))
+                || told.pieces().any(|piece| is_it(piece, command))
+        })
     }
 
     /// The pattern that `path` is, where what it stands for on the disk is what it stands for when the text is run.

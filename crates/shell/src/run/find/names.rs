@@ -192,10 +192,6 @@ impl Expression<'_> {
             }
             "-depth" => {
                 // Some take a number.
-                let is_number = |word: &Field| {
-                    let digits = word.text.trim_start_matches(['-', '+']);
-                    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
-                };
                 self.at += usize::from(self.words.get(self.at).is_some_and(is_number));
                 before
             }
@@ -215,6 +211,11 @@ impl Expression<'_> {
         self.depth += u32::from(self.is_clear);
         self.is_clear
     }
+}
+
+fn is_number(word: &Field) -> bool {
+    let digits = word.text.trim_start_matches(['-', '+']);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The names that fit `pattern`, in small letters too where case does not count; none where it may be any.
