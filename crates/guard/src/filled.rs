@@ -47,12 +47,16 @@ pub(crate) fn copies_files(command: &ShellCommand) -> bool {
     !command.argv.iter().skip(1).any(is_deep)
 }
 
+/// Options of git that take the next word, before its command.
+pub(crate) const GIT_VALUED: [&str; 7] =
+    ["-C", "-c", "--work-tree", "--git-dir", "--namespace", "--config-env", "--attr-source"];
+
 /// The command of git.
 fn git_verb(command: &ShellCommand) -> Option<&str> {
     let mut at = 1;
     loop {
         match command.argv.get(at)?.as_str() {
-            "-C" | "-c" | "--git-dir" | "--work-tree" => at += 2,
+            option if GIT_VALUED.contains(&option) => at += 2,
             option if option.starts_with('-') => at += 1,
             verb => return Some(verb),
         }
@@ -282,6 +286,7 @@ mod tests {
         let escaped = "git apply <<'E'\n+++ \"b/.qw\\145n/b\"\nE";
         assert!(patched_by(escaped, &apply).contains(&".qw?n/b".to_owned()));
         assert_eq!(patched_by("+++ b", &command("git -C a apply")), ["a/b"]);
+        assert_eq!(patched_by("+++ b", &command("git --no-pager --namespace n -C a apply")), ["a/b"]);
         let deep = format!("+++ {}.qwen/b", "a/".repeat(30_000));
         let named = patched_by(&deep, &apply);
         assert!(named.contains(&".qwen/b".to_owned()) && named.len() < LONGEST, "{}", named.len());

@@ -4,17 +4,18 @@ use domain::shell::{ShellCommand, ShellFacts};
 
 use crate::hosts::UNGUARDED;
 use crate::path_pattern::pattern_means;
-use crate::program_name::{may_be, pieces};
+use crate::program_name::{copies, may_be, pieces};
 
 /// The program that answers for a person.
 const PINTLE: &str = "pintle";
 
 /// Its commands that a guarded agent must not run: with them it could answer for the person.
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "approvals",
     "chat",
     "guard",
     "hooks",
+    "import",
     "keys",
     "members",
     "secrets",
@@ -26,13 +27,14 @@ const COMMANDS: [&str; 12] = [
 ];
 
 /// Those of which it may run others that begin alike.
-const PAIRS: [(&str, &str); 2] = [("audit", "export"), ("mcp", "accept")];
+const PAIRS: [(&str, &str); 5] =
+    [("audit", "export"), ("budget", "set"), ("mcp", "accept"), ("sessions", "delete"), ("sessions", "resume")];
 
 /// How far behind the program its command stands in a text that is not read as that of a shell.
 const NEAR: usize = 8;
 
-/// Programs that give a file another name.
-const COPIES: [&str; 8] = ["cat", "cp", "dd", "install", "link", "ln", "mv", "rsync"];
+/// How many letters are said of a command that is refused: enough to know it by.
+const SAID: usize = 200;
 
 /// Programs that run later, or in a language of their own, what they are told.
 const LATER: [&str; 9] = ["at", "autoexpect", "batch", "crontab", "expect", "incrontab", "osascript", "tclsh", "wish"];
@@ -152,13 +154,15 @@ fn of_pintle(command: &ShellCommand, facts: &ShellFacts) -> Option<String> {
 
 /// Whether a file that gets a name of its own from `pintle` is run as only a person may.
 fn of_copy(facts: &ShellFacts) -> Option<String> {
-    let is_own = |word: &String| word.rsplit('/').next().is_some_and(|file| may_be(file, PINTLE));
-    let copies =
-        |command: &ShellCommand| COPIES.contains(&command.name.as_str()) && command.argv.iter().skip(1).any(is_own);
-    if !facts.commands.iter().any(copies) {
+    let is_own = |word: &str| word.rsplit('/').next().is_some_and(|file| may_be(file, PINTLE));
+    let copies = copies(facts, is_own);
+    if copies.is_empty() {
         return None;
     }
-    let mut files = facts.commands.iter().filter(|command| command.argv.first().is_some_and(|file| file.contains('/')));
+    let is_file = |command: &&ShellCommand| {
+        copies.contains(command.name.as_str()) || command.argv.first().is_some_and(|file| file.contains('/'))
+    };
+    let mut files = facts.commands.iter().filter(is_file);
     files.find_map(|command| {
         let words = command.argv.get(1..).unwrap_or_default();
         begins(words).0.iter().find_map(|at| persons(&words[*at..])).map(|command| for_person(&command))
@@ -210,5 +214,6 @@ fn of_service(command: &ShellCommand) -> Option<String> {
 fn ends_guard(text: &str, facts: &ShellFacts) -> Option<String> {
     let ends = |command: &&ShellCommand| ENDING.iter().any(|own| may_be(&command.name, own));
     let is_ending = facts.commands.iter().find(ends).filter(|_| text.to_lowercase().contains(PINTLE))?;
-    Some(format!("`{}` would end what guards this agent", is_ending.name))
+    let said: String = is_ending.argv.join(" ").chars().take(SAID).collect();
+    Some(format!("`{said}` would end what guards this agent"))
 }

@@ -180,6 +180,8 @@ enum Sign {
     One,
     /// Some letter but a dot.
     NoDot,
+    /// Some digit.
+    Digit,
     /// Any text.
     Any,
 }
@@ -210,8 +212,13 @@ fn bracket(text: &str) -> Option<(Sign, &str)> {
     let first = inside.chars().next()?.len_utf8();
     let closed = if inside.contains("[:") { inside.find("]]").map(|at| at + 2) } else { None };
     let end = closed.or_else(|| inside[first..].find(']').map(|at| first + at + 1))?;
-    let is_visible = inside.len() + 1 < text.len() && inside[..end].starts_with('.');
-    Some((if is_visible { Sign::NoDot } else { Sign::One }, &inside[end..]))
+    let is_other = inside.len() + 1 < text.len();
+    let sign = match &inside[..end] {
+        letters if is_other && letters.starts_with('.') => Sign::NoDot,
+        "0-9]" if !is_other => Sign::Digit,
+        _ => Sign::One,
+    };
+    Some((sign, &inside[end..]))
 }
 
 /// Whether there is a text that both stand for.
@@ -228,7 +235,8 @@ fn meet(one: &[Sign], other: &[Sign]) -> bool {
                 (Sign::Any, _) | (_, Sign::Any) => row[at + 1] || next[at],
                 (Sign::Is(a), Sign::Is(b)) => row[at] && a == b,
                 (Sign::Is(letter), Sign::NoDot) | (Sign::NoDot, Sign::Is(letter)) => row[at] && *letter != '.',
-                (Sign::One | Sign::NoDot, _) | (_, Sign::One) => row[at],
+                (Sign::Is(letter), Sign::Digit) | (Sign::Digit, Sign::Is(letter)) => row[at] && letter.is_numeric(),
+                (Sign::One | Sign::NoDot | Sign::Digit, _) | (_, Sign::One) => row[at],
             };
             next.push(met);
         }
@@ -273,6 +281,9 @@ mod tests {
             (".claude", "{.claude,x}", true),
             ("plugin*", "[^.]*", true),
             ("settings*.json", "settings[", false),
+            ("a1", "a[0-9]", true),
+            ("ab", "a[0-9]", false),
+            ("ab", "a[!0-9]", true),
             ("key", "[^.]*key", true),
             ("key", "[^.]ey", true),
             (".key", "[^.]*key", false),

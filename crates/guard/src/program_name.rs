@@ -1,6 +1,16 @@
 //! What programs are called in texts that are not read as those of a shell are, or by a pattern.
 
+use std::collections::BTreeSet;
+
+use domain::shell::{ShellCommand, ShellFacts};
+
 use crate::path_pattern::{is_loose, pattern_means};
+
+/// Programs that give a file another name.
+const COPIES: [&str; 8] = ["cat", "cp", "dd", "install", "link", "ln", "mv", "rsync"];
+
+/// What stands in a word for the output of a command that is not known.
+const OUTPUT: &str = "$(";
 
 /// Whether the file `name`, which may be a pattern of the shell, may be the program `program`. A pattern that stands for any
 /// name does not count.
@@ -15,9 +25,43 @@ pub(crate) fn pieces(text: &str) -> impl Iterator<Item = &str> {
     text.split(ends).filter(|piece| !piece.is_empty())
 }
 
+/// The names under which a text, of which `facts` tell, may put copies of a program, or links to it: one of which `is_it`
+/// says so.
+pub(crate) fn copies(facts: &ShellFacts, is_it: impl Fn(&str) -> bool) -> BTreeSet<&str> {
+    let says = |command: &ShellCommand| command.argv.iter().any(|word| is_it(word));
+    // What a command printed that names it may be where it lies.
+    let may_be_it = |word: &String| is_it(word) || (word.contains(OUTPUT) && facts.commands.iter().any(says));
+    let copies =
+        |command: &&ShellCommand| COPIES.contains(&command.name.as_str()) && command.argv.iter().skip(1).any(may_be_it);
+    let mut copying = facts.commands.iter().filter(copies).peekable();
+    if copying.peek().is_none() {
+        return BTreeSet::new();
+    }
+    let paths = copying.flat_map(|command| command.argv.iter().skip(1)).chain(&facts.writes);
+    let names = paths.filter(|path| !path.starts_with('-')).filter_map(|path| path.rsplit('/').next());
+    names.filter(|name| !matches!(*name, "" | "." | "..")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::taken::tests::commands;
+
+    #[test]
+    fn what_is_copied_or_linked_has_another_name() {
+        for (texts, expected) in [
+            (&["ln -s /usr/bin/claude /tmp/x"][..], "claude x"),
+            (&["which claude", "cp $(…) /tmp/x"], "$(…) x"),
+            (&["which y", "cp $(…) /tmp/x"], ""),
+            (&["cp -r claude ."], "claude"),
+            (&["cp a b", "claude"], ""),
+            (&["claude a b"], ""),
+        ] {
+            let facts = ShellFacts { commands: commands(texts), ..ShellFacts::default() };
+            let found = copies(&facts, |word| word.rsplit('/').next() == Some("claude"));
+            assert_eq!(Vec::from_iter(found).join(" "), expected, "{texts:?}");
+        }
+    }
 
     #[test]
     fn a_pattern_is_each_program_that_it_may_stand_for() {

@@ -229,8 +229,11 @@ impl Look<'_> {
     }
 
     fn deleted(&self, path: &str) -> Option<String> {
-        let is_guarded =
-            self.all_names(path).iter().any(|names| self.holds_own(names) || self.is_guarded(names, holds));
+        let may_hold = |names: &[String]| settled::is_plain(path) && self.may_hold_own(names);
+        let is_guarded = self
+            .all_names(path)
+            .iter()
+            .any(|names| self.holds_own(names) || may_hold(names) || self.is_guarded(names, holds));
         is_guarded.then(|| {
             format!("`{path}` holds what guards this agent or decides over it: only a person may take it away")
         })

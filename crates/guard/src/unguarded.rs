@@ -1,8 +1,10 @@
 //! How agents are started so that no hook guards them: an agent that starts one could do everything by it.
 
+use std::collections::BTreeSet;
+
 use domain::shell::{ShellCommand, ShellFacts};
 
-use crate::program_name::{may_be, pieces};
+use crate::program_name::{copies, may_be, pieces};
 
 /// What of one agent starts it without its hooks.
 #[derive(Debug)]
@@ -94,14 +96,15 @@ impl UnguardedStart {
     /// its settings, which a person may have allowed (`lifted`).
     pub(crate) fn found_in(&self, text: &str, facts: &ShellFacts, lifted: bool) -> Option<String> {
         let program = self.programs.first()?;
+        let copies = copies(facts, |word| self.is_program(word) || self.is_of_package(word));
         let mut wrappers = facts.commands.iter().enumerate();
-        if let Some((_, wrapper)) = wrappers.find(|(at, it)| self.is_moved_by(it, &facts.commands[at + 1..])) {
+        if let Some((_, wrapper)) = wrappers.find(|(at, it)| self.is_moved_by(it, &facts.commands[at + 1..], &copies)) {
             let by = &wrapper.name;
             return Some(format!(
                 "`{by}` would start `{program}` where its guard may not be, as somebody else or elsewhere"
             ));
         }
-        let told: Vec<&[String]> = facts.commands.iter().filter_map(|command| self.told(command)).collect();
+        let told: Vec<&[String]> = facts.commands.iter().filter_map(|command| self.told(command, &copies)).collect();
         if told.is_empty() {
             return None;
         }
@@ -141,8 +144,14 @@ impl UnguardedStart {
         self.programs.iter().any(|own| may_be(file, own))
     }
 
-    /// Whether `wrapper` starts this agent as somebody else or among other files; the commands `behind` it follow.
-    fn is_moved_by(&self, wrapper: &ShellCommand, behind: &[ShellCommand]) -> bool {
+    /// Whether `word` names a file of this agent's package.
+    fn is_of_package(&self, word: &str) -> bool {
+        self.programs.iter().any(|own| own.starts_with('@') && word.contains(own))
+    }
+
+    /// Whether `wrapper` starts this agent, which has the names of `copies`, too, as somebody else or among other files; the
+    /// commands `behind` it follow.
+    fn is_moved_by(&self, wrapper: &ShellCommand, behind: &[ShellCommand], copies: &BTreeSet<&str>) -> bool {
         let words = wrapper.argv.get(1..).unwrap_or_default();
         let name = wrapper.name.as_str();
         if ENCLOSING.contains(&name) {
@@ -153,19 +162,19 @@ impl UnguardedStart {
         let is_started = |command: &ShellCommand| {
             let verb = || command.argv.iter().skip(1).find(|word| !word.starts_with('-'));
             let installs = || verb().is_some_and(|word| INSTALLS.contains(&word.as_str()));
-            self.told(command).is_some() && !(RUNNERS.contains(&command.name.as_str()) && installs())
+            self.told(command, copies).is_some() && !(RUNNERS.contains(&command.name.as_str()) && installs())
         };
         is_moving && behind.iter().take_while(|command| command.depth > wrapper.depth).any(is_started)
     }
 
-    /// The words that `command` tells this agent; none where it does not start it.
-    fn told<'c>(&self, command: &'c ShellCommand) -> Option<&'c [String]> {
+    /// The words that `command` tells this agent, which has the names of `copies`, too; none where it does not start it.
+    fn told<'c>(&self, command: &'c ShellCommand, copies: &BTreeSet<&str>) -> Option<&'c [String]> {
         let is_it = |word: &String| {
             let file = word.rsplit('/').next().unwrap_or_default();
             let name = file.split('@').next().unwrap_or_default();
-            self.programs.iter().any(|own| if own.starts_with('@') { word.contains(own) } else { name == *own })
+            self.is_of_package(word) || copies.contains(file) || self.programs.contains(&name)
         };
-        if self.is_program(&command.name) {
+        if self.is_program(&command.name) || copies.contains(command.name.as_str()) {
             return command.argv.get(1..);
         }
         let is_runner = RUNNERS.contains(&command.name.as_str());

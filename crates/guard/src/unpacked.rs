@@ -2,6 +2,7 @@
 
 use domain::shell::ShellCommand;
 
+use crate::filled::GIT_VALUED;
 use crate::taken::{is_tar, join, sources, tar};
 
 /// Commands of git that put whatever a commit, an index or a stash holds into the folder of work.
@@ -80,8 +81,8 @@ pub(crate) fn unpacked(command: &ShellCommand) -> Option<String> {
             root.or_else(|| words.operands().get(1).copied().filter(|_| takes))
         }
         "rpm" => words.value("--root").or_else(|| words.value("--prefix")),
-        "git" => return checked_out(&words).or_else(|| patched(command, &words).map(str::to_owned)),
-        "patch" => patched(command, &words),
+        "git" => return GitWork::of(&words).and_then(|git| checked_out(&git).or_else(|| patched_by_git(&git))),
+        "patch" => patched(&words),
         name if name.starts_with("python") || name.starts_with("pypy") => unpacked_by_module(&words),
         "rsync" | "scp" => {
             let (sources, target) = sources(command);
@@ -125,31 +126,52 @@ fn unpacked_by_module<'c>(words: &Words<'c>) -> Option<&'c str> {
     words.operands().get(1).copied().or(Some(".")).filter(|_| takes)
 }
 
+/// A command of git: where it works, what it does, and the words behind that.
+struct GitWork<'c> {
+    folder: String,
+    /// The folder of its files, where that is told by itself.
+    tree: Option<String>,
+    verb: &'c str,
+    rest: Words<'c>,
+}
+
+impl<'c> GitWork<'c> {
+    fn of(words: &Words<'c>) -> Option<Self> {
+        let (mut folder, mut tree, mut at) = (String::new(), None::<String>, 0);
+        let verb = loop {
+            let word = *words.0.get(at)?;
+            at += 1;
+            let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+            let next = words.0.get(at).copied().unwrap_or_default();
+            match name {
+                "-C" => folder = join(&folder, next),
+                "--work-tree" => tree = Some(value.unwrap_or(next).to_owned()),
+                "-c" => tree = next.strip_prefix("core.worktree=").map(str::to_owned).or(tree),
+                _ if !word.starts_with('-') => break word,
+                _ => {}
+            }
+            at += usize::from(GIT_VALUED.contains(&name) && value.is_none());
+        };
+        Some(Self { folder, tree, verb, rest: Words(words.0.get(at..).unwrap_or_default().to_vec()) })
+    }
+
+    /// The folder whose files it changes.
+    fn place(&self) -> String {
+        let place = self.tree.as_ref().map_or_else(|| self.folder.clone(), |tree| join(&self.folder, tree));
+        if place.is_empty() { ".".to_owned() } else { place }
+    }
+}
+
 /// The folder into which git puts all that something holds: where an option says which one, or where it works.
-fn checked_out(words: &Words<'_>) -> Option<String> {
-    let (mut folder, mut tree, mut at) = (String::new(), None::<String>, 0);
-    let verb = loop {
-        let word = *words.0.get(at)?;
-        at += 1;
-        let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
-        let next = words.0.get(at).copied().unwrap_or_default();
-        match name {
-            "-C" => folder = join(&folder, next),
-            "--work-tree" => tree = Some(value.unwrap_or(next).to_owned()),
-            "-c" => tree = next.strip_prefix("core.worktree=").map(str::to_owned).or(tree),
-            _ if !word.starts_with('-') => break word,
-            _ => {}
-        }
-        let is_valued = matches!(name, "-C" | "-c" | "--work-tree" | "--git-dir" | "--namespace");
-        at += usize::from(is_valued && value.is_none());
-    };
-    let rest = Words(words.0.get(at..).unwrap_or_default().to_vec());
+fn checked_out(git: &GitWork<'_>) -> Option<String> {
+    let GitWork { folder, tree, verb, rest } = git;
+    let verb = *verb;
     let letters = |letter: char| {
         rest.0.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
     };
     if verb == "config" {
         let at = rest.0.iter().position(|word| word.eq_ignore_ascii_case("core.worktree"))?;
-        return rest.0.get(at + 1).map(|tree| join(&folder, tree));
+        return rest.0.get(at + 1).map(|tree| join(folder, tree));
     }
     if !CHECKS_OUT.contains(&verb) {
         return None;
@@ -157,7 +179,7 @@ fn checked_out(words: &Words<'_>) -> Option<String> {
     if verb == "checkout-index"
         && let Some(prefix) = rest.value("--prefix")
     {
-        return Some(join(&folder, prefix));
+        return Some(join(folder, prefix));
     }
     let is_elsewhere = tree.is_some();
     // What is named alone is told by its name.
@@ -172,8 +194,7 @@ fn checked_out(words: &Words<'_>) -> Option<String> {
         "restore" => is_elsewhere || !names_files,
         _ => true,
     };
-    let tree = tree.map_or_else(|| folder.clone(), |tree| join(&folder, &tree));
-    is_whole.then(|| if tree.is_empty() { ".".to_owned() } else { tree })
+    is_whole.then(|| git.place())
 }
 
 /// Whether `word` is all of a folder to git, or a pattern.
@@ -181,13 +202,17 @@ fn is_all(word: &str) -> bool {
     word == "." || word.starts_with(':') || word.contains(['*', '?', '['])
 }
 
-/// The folder in which `patch` or `git apply` changes whatever a patch names.
-fn patched<'c>(command: &ShellCommand, words: &Words<'c>) -> Option<&'c str> {
-    if command.name == "git" {
-        let looks = words.has(&["--check", "--stat", "--numstat", "--summary", "--cached"]);
-        let folder = words.value("-C").filter(|_| words.0.first().is_some_and(|first| first.starts_with("-C")));
-        return folder.or(Some(".")).filter(|_| words.has(&["apply", "am"]) && !looks);
-    }
+/// The folder in which git changes whatever a patch names.
+fn patched_by_git(git: &GitWork<'_>) -> Option<String> {
+    let looks =
+        git.rest.has(&["--check", "--stat", "--numstat", "--summary", "--cached"]) && !git.rest.has(&["--apply"]);
+    let below = git.rest.value("--directory");
+    let is_patching = matches!(git.verb, "apply" | "am") && !looks;
+    is_patching.then(|| below.map_or_else(|| git.place(), |folder| join(&git.place(), folder)))
+}
+
+/// The folder in which `patch` changes whatever a patch names.
+fn patched<'c>(words: &Words<'c>) -> Option<&'c str> {
     let folder = words.value("-d").or_else(|| words.value("--directory"));
     let told = [folder, words.value("-i")];
     // With `-p 1`, a number is no file.
@@ -217,7 +242,14 @@ mod tests {
             ("patch -p1 -d .. -i a", Some("..")),
             ("patch a.md a.patch", None),
             ("git -C .. apply a.patch", Some("..")),
+            ("git --no-pager -C .. apply a.patch", Some("..")),
+            ("git -c x=y -C .. -C a am a.patch", Some("../a")),
+            ("git --git-dir=x --work-tree=.. apply a.patch", Some("..")),
+            ("git apply --directory=.. a.patch", Some("./..")),
+            ("git apply --stat --apply a.patch", Some(".")),
+            ("git apply -C1 a.patch", Some(".")),
             ("git apply --check a.patch", None),
+            ("git log apply", None),
             ("dpkg -x a.deb ..", Some("..")),
             ("dpkg --instdir=.. -i a.deb", Some("..")),
             ("dpkg -i a.deb", None),

@@ -7,8 +7,8 @@ use crate::braces;
 use crate::foreign_arguments;
 use crate::path_pattern::{holds, is_loose, literal, mark};
 
-/// How many folders of settings are put together with how many names that may be in them; a call with more is refused.
-const MAX_PARTS: usize = 64;
+/// How many paths are put together of folders with settings and names that may be in them; a call with more is refused.
+const MAX_PARTS: usize = 4096;
 
 /// How many names of one path are looked at that may be any; where there are more, each of them counts.
 const MAX_LOOSE: usize = 32;
@@ -22,18 +22,15 @@ impl Look<'_> {
             return self.read_by_unknown(&paths);
         }
         let folders: Vec<&String> = paths.iter().filter(|path| self.is_folder_of_settings(&self.meant(path))).collect();
-        if !folders.is_empty() && folders.len().max(paths.len()) > MAX_PARTS {
-            return Some(format!(
-                "it names `{}`, a folder with settings of agents, and more than the {MAX_PARTS} names that are looked for in it",
-                folders[0]
-            ));
-        }
-        let parts = folders.iter().flat_map(|folder| paths.iter().map(move |name| format!("{folder}/{name}")));
         // What is settings in the home folder alone may be told as a name below it.
         let home = self.names("~");
-        let homes = paths.iter().filter(|path| self.names(path) == home);
-        let hidden = || paths.iter().filter(|path| path.starts_with('.'));
-        let of_home = homes.flat_map(|folder| hidden().map(move |name| format!("{folder}/{name}")));
+        let homes: Vec<&String> = paths.iter().filter(|path| self.names(path) == home).collect();
+        let hidden: Vec<&String> = paths.iter().filter(|path| path.starts_with('.')).collect();
+        if folders.len() * paths.len() + homes.len() * hidden.len() > MAX_PARTS {
+            return Some(many_parts(folders.first().or(homes.first()).map_or(native, |folder| folder.as_str())));
+        }
+        let parts = folders.iter().flat_map(|folder| paths.iter().map(move |name| format!("{folder}/{name}")));
+        let of_home = homes.iter().flat_map(|folder| hidden.iter().map(move |name| format!("{folder}/{name}")));
         let mut parts = parts.chain(of_home);
         let takes = foreign_arguments::takes_folders(native, arguments);
         let taken = paths.iter().filter(|path| takes && foreign_arguments::is_written_as_path(path));
@@ -49,8 +46,11 @@ impl Look<'_> {
 
     /// Why a tool must not read one of `paths`, or a name among them in a folder among them.
     fn read_by_unknown(&self, paths: &[String]) -> Option<String> {
-        let folders = paths.iter().filter(|path| self.leads_to_secrets(path));
-        let parts = folders.flat_map(|folder| paths.iter().map(move |name| format!("{folder}/{name}")));
+        let folders: Vec<&String> = paths.iter().filter(|path| self.leads_to_secrets(path)).collect();
+        if let Some(folder) = folders.first().filter(|_| folders.len() * paths.len() > MAX_PARTS) {
+            return Some(many_parts(folder));
+        }
+        let parts = folders.iter().flat_map(|folder| paths.iter().map(move |name| format!("{folder}/{name}")));
         let mut all = paths.iter().cloned().chain(parts);
         all.find_map(|path| self.read(&path).or_else(|| self.searched(&path)))
     }
@@ -102,4 +102,12 @@ impl Look<'_> {
         let names = self.names(folder);
         !self.is_above(&names) && self.is_guarded(&names, holds)
     }
+}
+
+/// Why a call is refused that names `folder` and so many names that not all of them are looked for in it.
+fn many_parts(folder: &str) -> String {
+    format!(
+        "it names `{folder}`, a folder in which settings of agents or the guard's own files may lie, and with it more than \
+         the {MAX_PARTS} paths that are looked at"
+    )
 }

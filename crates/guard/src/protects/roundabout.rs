@@ -56,7 +56,7 @@ impl Look<'_> {
             .iter()
             .find_map(of_command)
             .or_else(|| self.takes_from_process(facts))
-            .or_else(|| text.contains(START_VARIABLE).then(|| before_start("a shell")))
+            .or_else(|| start_variable(text).map(before_start))
             .or_else(|| facts.unknown.then(|| facts.commands.iter().find_map(|command| self.awk(command))).flatten())
     }
 
@@ -152,7 +152,16 @@ impl Look<'_> {
 }
 
 fn before_start(name: &str) -> String {
-    format!("{name} would run a text before it starts, and what that does cannot be known")
+    format!("`{name}` would have a shell run a text before it starts, and what that does cannot be known")
+}
+
+/// The variable that `text` sets to a text of its own which a shell runs before it starts.
+fn start_variable(text: &str) -> Option<&str> {
+    let (before, _) = text.split_once(START_VARIABLE)?;
+    let name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let begin = before.trim_end_matches(name).len();
+    let end = before.len() + START_VARIABLE.trim_end_matches("=<(").len();
+    Some(&text[begin..end])
 }
 
 /// The process whose file `word` names, where that is something that the process has.
@@ -172,6 +181,17 @@ fn process_of(word: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_variable_that_a_shell_runs_is_said_by_its_name() {
+        for (text, name) in [
+            ("BASH_ENV=<(echo x) bash -c :", Some("BASH_ENV")),
+            ("true;ENV=<(x) sh", Some("ENV")),
+            ("export ENV=x", None),
+        ] {
+            assert_eq!(start_variable(text), name, "{text}");
+        }
+    }
 
     #[test]
     fn what_a_process_has_is_known_by_its_place() {

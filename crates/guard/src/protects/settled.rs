@@ -13,7 +13,7 @@ use crate::taken::carried;
 const OF_PROCESSES: [&str; 2] = ["/proc/", "/dev/"];
 
 /// Whether `path` is a pattern that a shell or a program expands, of which all is known, and that means the same to each.
-fn is_plain(path: &str) -> bool {
+pub(super) fn is_plain(path: &str) -> bool {
     !path.contains(['$', '`', '{', '…', '(', '|', '\\']) && !path.contains("]+") && path.contains(['*', '?', '['])
 }
 
@@ -33,8 +33,10 @@ impl Look<'_> {
         told: &ToldText<'_>,
         look: fn(&Self, &str) -> Option<String>,
     ) -> Option<String> {
+        let said = path;
         braces::of_shell(path).iter().find_map(|path| {
-            let reason = look(self, &expanded(path, told.facts)).or_else(|| self.own_meant(path, told))?;
+            let path: &str = path;
+            let reason = look(self, &expanded(path, told.facts)).or_else(|| self.own_meant((path, said), told))?;
             let is_held =
                 |path: &str| self.unbounded(|look_at| look(look_at, path).is_some()) && !self.holds_no_settings(path);
             let found = match self.settled(path, told) {
@@ -81,10 +83,22 @@ impl Look<'_> {
             })
     }
 
-    /// Why `path` must not be changed where it is a pattern that stands for a file of ours that is in use.
-    fn own_meant(&self, path: &str, told: &ToldText<'_>) -> Option<String> {
-        let is_meant = told.makes_nothing && is_plain(path) && self.means_own(&expanded(path, told.facts));
+    /// Why `path`, one form of what is `said`, must not be changed where it is a pattern that stands for a file of ours that is
+    /// in use, and no name that files get on their way.
+    fn own_meant(&self, (path, said): (&str, &str), told: &ToldText<'_>) -> Option<String> {
+        let is_said = || told.makes_nothing || self.is_word(said, told);
+        let is_meant = is_plain(path) && self.means_own(&expanded(path, told.facts)) && is_said();
         is_meant.then(|| format!("`{path}` may stand for what is in use by the guard of this agent"))
+    }
+
+    /// Whether `path` stands so in the text, as a word of a command or behind a sign that writes.
+    fn is_word(&self, path: &str, told: &ToldText<'_>) -> bool {
+        let names = self.names(path);
+        let is_it = |word: &str, command: &ShellCommand| is_plain(word) && self.names_at(word, command) == names;
+        told.facts.commands.iter().any(|command| {
+            command.argv.iter().skip(1).any(|word| is_it(word, command))
+                || told.pieces().any(|piece| is_it(piece, command))
+        })
     }
 
     /// The pattern that `path` is, where what it stands for on the disk is what it stands for when the text is run.
@@ -92,7 +106,7 @@ impl Look<'_> {
         let is_whole = path.starts_with('/') || path.starts_with("~/");
         let is_fixed = !OF_PROCESSES.iter().any(|folder| path.starts_with(folder));
         let is_settled = told.makes_nothing && is_plain(path) && is_whole && is_fixed && !self.is_script(path, told);
-        if !is_settled || self.means_own(path) {
+        if !is_settled || self.means_own(path) || self.may_hold_own(&self.names(path)) {
             return None;
         }
         let is_of_shell = takes_names(told.facts) && !path.contains("**");
@@ -111,10 +125,31 @@ impl Look<'_> {
         told.facts.commands.iter().filter(|command| matches!(command.name.as_str(), "sed" | "gsed")).any(says)
     }
 
-    /// Whether `path` may stand for a file of ours that is in use.
+    /// Whether `path` may stand for a file of ours that is in use, or for something in a folder of ours.
     fn means_own(&self, path: &str) -> bool {
         let names = self.names(path);
+        self.files.own.iter().any(|own| {
+            let own_names = self.names(own);
+            names.starts_with(&own_names)
+                || self.may_be_own(&own_names, &names)
+                || (self.leads_into(&own_names, &names) && (self.disk.holds)(own, "*"))
+        })
+    }
+
+    fn may_be_own(&self, own: &[String], names: &[String]) -> bool {
+        may_mean(&format!("/{}", own.join("/")), self.files.home, names)
+    }
+
+    /// Whether `names`, in which each pattern stands for one name, may lead into the folder `own`.
+    fn leads_into(&self, own: &[String], names: &[String]) -> bool {
+        let above =
+            names.get(..own.len()).filter(|_| names.len() > own.len() && !names.iter().any(|name| name == "**"));
+        above.is_some_and(|above| self.may_be_own(own, above))
+    }
+
+    /// Whether `names`, with a pattern among them, may stand for a folder in which a file of ours lies that is in use.
+    pub(super) fn may_hold_own(&self, names: &[String]) -> bool {
         let mut own = self.files.own.iter().map(|own| self.names(own));
-        own.any(|own| names.starts_with(&own) || may_mean(&format!("/{}", own.join("/")), self.files.home, &names))
+        own.any(|own| (1..=own.len()).any(|length| self.may_be_own(&own[..length], names)))
     }
 }

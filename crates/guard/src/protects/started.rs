@@ -39,14 +39,15 @@ const START_FILES: [&str; 25] = [
 impl Look<'_> {
     /// Why a tool must not write `arguments` into one of `paths`.
     pub(super) fn kept_for_later<P: AsRef<str>>(&self, paths: &[P], arguments: &Object) -> Option<String> {
-        self.start_file(paths)?;
-        arguments.iter().flat_map(|(_, member)| all_strings(member)).find_map(own_commands::said_in)
+        let path: &str = self.start_file(paths)?.as_ref();
+        let why = arguments.iter().flat_map(|(_, member)| all_strings(member)).find_map(own_commands::said_in)?;
+        Some(read_at_start(path, &why))
     }
 
     /// Why `text` must not run, which writes `paths`.
     pub(super) fn written_for_later(&self, paths: &[String], text: &str) -> Option<String> {
-        self.start_file(paths)?;
-        own_commands::said_in(text)
+        let path = self.start_file(paths)?;
+        Some(read_at_start(path, &own_commands::said_in(text)?))
     }
 
     /// The first of `paths` that is such a file.
@@ -56,4 +57,9 @@ impl Look<'_> {
             START_FILES.iter().any(|pattern| is_meant(pattern, self.files.home, &names))
         })
     }
+}
+
+/// What is said of a text that is refused because of `why`, for the file `path`.
+fn read_at_start(path: &str, why: &str) -> String {
+    format!("`{path}` is read whenever a shell, a session or a service begins: {why}")
 }

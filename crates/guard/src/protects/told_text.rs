@@ -66,6 +66,7 @@ const TO_NOTHING: [&str; 6] = ["2>/dev/null", "2> /dev/null", "&>/dev/null", ">/
 
 /// A shell text, by what is known of it.
 pub(super) struct ToldText<'t> {
+    text: &'t str,
     pub(super) facts: &'t ShellFacts,
     /// Whether the text makes nothing, so that its patterns stand for what was there before.
     pub(super) makes_nothing: bool,
@@ -73,7 +74,7 @@ pub(super) struct ToldText<'t> {
 
 impl<'t> ToldText<'t> {
     /// `text`, of which `facts` tell.
-    pub(super) fn of(text: &str, facts: &'t ShellFacts) -> Self {
+    pub(super) fn of(text: &'t str, facts: &'t ShellFacts) -> Self {
         let is_safe = |command: &ShellCommand| {
             let is_known = match command.name.as_str() {
                 "git" => is_harmless(command, facts) && is_by_ending(command),
@@ -81,9 +82,15 @@ impl<'t> ToldText<'t> {
             };
             is_known && !makes_file(command)
         };
-        let plain = TO_NOTHING.iter().fold(text.to_owned(), |text, sign| text.replace(*sign, " "));
+        let plain = TO_NOTHING.iter().fold(text.to_owned(), |plain, sign| plain.replace(*sign, " "));
         let makes_nothing = !facts.unknown && !plain.contains('>') && facts.commands.iter().all(is_safe);
-        Self { facts, makes_nothing }
+        Self { text, facts, makes_nothing }
+    }
+
+    /// What may be a path in the text as it is written.
+    pub(super) fn pieces(&self) -> impl Iterator<Item = &'t str> {
+        let ends = |letter: char| letter.is_whitespace() || "'\"|;&()<>=".contains(letter);
+        self.text.split(ends).filter(|piece| !piece.is_empty())
     }
 }
 

@@ -70,7 +70,9 @@ pub(crate) fn refusal_beside((on_disk, own): (&[&str], &[String]), tool: &str, a
         Some(on_disk.iter().filter(is_found).any(|path| matters(path)))
     };
     let leads = |path: &str| if path == GUARD { vec!["/usr/local/bin/pintle".to_owned()] } else { Vec::new() };
-    let disk = OnDisk { leads: &leads, holds: &|_, _| false, finds: &finds };
+    let is_below = |path: &str, folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+    let holds = |folder: &str, below: &str| below == "*" && on_disk.iter().any(|path| is_below(path, folder));
+    let disk = OnDisk { leads: &leads, holds: &holds, finds: &finds };
     let files = GuardedFiles { home: HOME, own, lifted: false };
     let payload = json!({
         "hook_event_name": "PreToolUse", "session_id": "s", "cwd": "/u/ann/repo", "tool_name": tool, "tool_input": arguments
@@ -100,6 +102,8 @@ const FREE_TEXTS: &[&str] = &[
     "touch src/{mod,lib}.rs",
     "touch a{1..3}.md",
     "touch {1..3}/{a,b}",
+    "rm -f {1..300} x{01..40}.log",
+    "prettier --write 'src/{1..9}.{ts,tsx}'",
     "cp src/{a,b}.rs /tmp/x/",
     "cp src/a.rs{,.bak}",
     "mv src/{old,new}.rs",
@@ -126,6 +130,10 @@ const FREE_TEXTS: &[&str] = &[
     "find . -type f -name '*.swp' -mtime +7 -delete",
     "find . -path './node_modules' -prune -o -name '*.js' -print",
     "find . -maxdepth 1 -name '*.txt' -delete",
+    "find . -depth 1 -name '*.txt' -delete",
+    "find . -mnewer x -name '*.txt' -delete",
+    "find . -empty -nouser -name '*.txt' -delete",
+    "find -E . -name '*.txt' -delete",
     r"find . \( -name '*.pyc' -o -name '*.pyo' \) -delete",
     "find . -not -name '*.md' -name '*.tmp' -delete",
     r#"prettier --write "src/**/*.ts""#,
@@ -184,6 +192,8 @@ const FREE_TEXTS: &[&str] = &[
     "git tag v1",
     "git fetch -q",
     "git apply fix.patch",
+    "git --no-pager -C ../other apply fix.patch",
+    "git apply --directory=src fix.patch",
     "git restore --staged '*.rs'",
     "cp -r .github ../other/",
     "rm -rf .github",
@@ -393,6 +403,8 @@ const FREE_TOOLS: &[(&str, &str)] = &[
 /// Starts of agents that stay guarded, and commands beside them that look alike.
 const FREE_STARTS: &[&str] = &[
     "claude -p x",
+    "ln -s $(which claude) /tmp/x; /tmp/x -p y",
+    "ln -s $(which node) /tmp/x; /tmp/x --bare",
     "claude -p 'add an mcp server'",
     "claude mcp list",
     "claude mcp get x",
@@ -433,6 +445,9 @@ const FREE_COMMANDS: &[&str] = &[
     "pintle why",
     "pintle audit verify",
     "pintle doctor",
+    "pintle budget get",
+    "pintle sessions list",
+    "pintle sessions show x",
     "cp /usr/bin/pintle x && ./x doctor",
     "./run serve",
     "./manage.py hooks list",

@@ -1,6 +1,8 @@
 //! What would take the guard away from an agent, or read its key, beside everyday calls that look alike.
 
-use crate::everyday::check;
+use domain::json::json;
+
+use crate::everyday::{check, refusal_beside};
 
 const HELD_TEXTS: &[&str] = &[
     "find . -name '*.json' -delete",
@@ -13,6 +15,10 @@ const HELD_TEXTS: &[&str] = &[
     "find . ! -name '*.rs' -delete",
     "find . -not -name '*.rs' -type f -delete",
     "find . -type f -delete",
+    "find . -mnewer -name -o -delete",
+    "find . -unheard-of -name -o -delete",
+    "find -x ~/.claude -name '*.json' -delete",
+    "find -f ~/.claude -delete",
     "find . -name '*' -delete",
     "find . -name '.*' -delete",
     "find . -name .claude -exec rm -rf {} +",
@@ -71,6 +77,10 @@ const HELD_TEXTS: &[&str] = &[
     r#"rm -rf "$PWD"/.claude"#,
     "rm pintle.toml",
     "rm -f *.toml",
+    "mv *.toml /tmp/x",
+    "cp evil pintle.tom?",
+    "cd src && cp evil ../pintle.*",
+    "echo x > pintle.tom?",
     "sed -i s/a/b/ *.toml",
     "sed -i s/a/b/ pintle.*",
     "sed -i s/a/b/ **/*.toml",
@@ -124,6 +134,9 @@ const HELD_TEXTS: &[&str] = &[
     "GIT_WORK_TREE=$HOME git checkout -f q",
     "git config core.worktree $HOME",
     "cd ~ && git init -q && git pull ../tmp/q",
+    "git --no-pager -C ~ apply x.patch",
+    "git -c x=y -C ~ am x.patch",
+    "git apply --directory=.. x.patch",
     "git read-tree q; git checkout-index -f -a --prefix=$HOME/",
     "cp -r src ~/s2; cd ~/s2; cp -r . ..",
     "git worktree add -f ~/w q; cp -r ~/w/. ~",
@@ -286,6 +299,11 @@ const HELD_STARTS: &[&str] = &[
     "opencode plugin x",
     "pi install npm:x",
     "/usr/bin/clau[d]e --bare -p x",
+    "ln -s $(which claude) /tmp/x; /tmp/x --bare -p y",
+    "ln -s \"$(command -v claude)\" /tmp/x && cd /tmp && ./x --safe-mode",
+    "cp /usr/local/bin/codex ~/bin/y; HOME=/tmp/z ~/bin/y exec x",
+    "cat $(which claude) > x; chmod +x x; PATH=.:$PATH x --bare",
+    "ln -s $(npm root -g)/@anthropic-ai/claude-code/cli.js x.js; node x.js --bare",
 ];
 
 /// Commands that answer for a person, or end what guards agents.
@@ -317,6 +335,11 @@ const HELD_COMMANDS: &[&str] = &[
     "pintle store accept",
     "pintle mcp accept x",
     "pintle chat",
+    "pintle budget set 2000000",
+    "pintle import goclaw x",
+    "pintle sessions delete x",
+    "pintle sessions resume x",
+    "cp $(which pintle) x; ./x guard uninstall",
     "pintle audit export x",
 ];
 
@@ -340,6 +363,52 @@ const HELD_FILES: &[(&str, &str)] = &[
     ("Write", r#"{"file_path":"/u/ann/.config/systemd/user/x.service","content":"ExecStart=pintle guard serve"}"#),
     ("mcp__fs__write_file", r#"{"path":"~/.zshrc","content":"export CODEX_HOME=/tmp/x"}"#),
 ];
+
+/// What the guard has in use outside of the project, and its folders.
+const IN_USE: [&str; 2] = ["/usr/local/bin/claude", "/srv/a1/pintle"];
+
+#[test]
+fn no_pattern_stands_for_what_the_guard_has_in_use() {
+    let own = IN_USE.map(str::to_owned);
+    let on_disk = [IN_USE[0], IN_USE[1], "/srv/a1/pintle/guard", "/srv/a1/x/guard"];
+    for (text, refused) in [
+        ("cp evil /usr/local/bin/claud?", true),
+        ("cp evil /usr/local/bin/{x,claud?}", true),
+        ("ln -sf /tmp/evil /usr/local/bin/[c]laude", true),
+        ("echo x > /usr/local/bin/claud?", true),
+        ("mv /usr/local/bin/c* /tmp/x", true),
+        ("mv /usr/local/bi? /tmp/x", true),
+        ("mv /srv/?1 /srv/x", true),
+        ("rm -rf /srv/a*", true),
+        ("rm -rf /srv/a{1..3}/pintle", true),
+        ("rm -rf '/srv/a{1..300}/pintle'", true),
+        ("find /srv -type d -name 'pin*' -exec rm -rf {} +", true),
+        ("cp evil /srv/a1/pin*/guard", true),
+        ("cp evil /usr/local/bin/cla?", false),
+        ("cp evil /usr/local/bin/claude?/x", false),
+        ("cp -r templates/* /usr/local/share/", false),
+        ("mv /srv/b* /tmp/x", false),
+        ("rm -rf /srv/a{2..9}/pintle", false),
+        ("rm -rf /srv/a1/x*", false),
+    ] {
+        let why = refusal_beside((&on_disk, &own), "Bash", &json!({"command": text}));
+        assert_eq!(why.is_some(), refused, "{text}: {why:?}");
+    }
+}
+
+#[test]
+fn a_refusal_names_what_was_refused() {
+    for (text, named) in [
+        ("kill -9 $(pgrep -f pintle-hook)", "`kill -9"),
+        ("pkill -f pintle", "`pkill -f pintle`"),
+        ("BASH_ENV=<(echo x) bash -c :", "`BASH_ENV`"),
+        ("echo 'pintle trust .' >> ~/.bashrc", ".bashrc`"),
+        ("echo 'pintle trust .' >> ~/.bashrc", "`pintle trust`"),
+    ] {
+        let why = refusal_beside((&[], &[]), "Bash", &json!({"command": text}));
+        assert!(why.as_ref().is_some_and(|why| why.contains(named)), "{text}: {why:?}");
+    }
+}
 
 #[test]
 fn nothing_that_takes_the_guard_away_is_kept_for_later() {

@@ -136,29 +136,65 @@ pub(crate) fn installed_at(places: &GuardPlaces, host: &GuardHost) -> Option<Sys
 /// What settings name that start our client.
 const CLIENT: &str = "pintle-hook";
 
-/// The files into which an installation put entries of `host`, and which have none any more, though nobody uninstalled them.
-/// A folder that is gone took its own along.
-pub(crate) fn taken_from(places: &GuardPlaces, host: &GuardHost) -> Vec<PathBuf> {
-    let taken = |state: PathBuf| {
-        let kept: Value = serde_json::from_slice(&fs::read(state).ok()?).ok()?;
-        let file = PathBuf::from(kept["file"].as_str()?);
-        let had = kept["after"].as_str()?.contains(CLIENT);
-        let has = match text_of(&file) {
-            Ok(text) => text.is_some_and(|text| text.contains(CLIENT)),
-            Err(_) => true,
-        };
-        let is_taken = had && !has && file.parent()?.is_dir();
-        is_taken.then_some(file)
-    };
-    named(&places.folder.join("kept"), &format!("{}-*.json", host.id)).into_iter().filter_map(taken).collect()
+/// What is kept of the installations of one host, as far as something is to be said of it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct KeptOf {
+    /// The files into which entries of it were put, and which have none any more, though nobody uninstalled them. A folder
+    /// that is gone took its own along.
+    pub(crate) taken: Vec<PathBuf>,
+    /// What of it cannot be read, and why: whether something was taken away is not known there.
+    pub(crate) unread: Vec<String>,
 }
 
-/// What the last installation left in `file`, and what was there before.
-pub(crate) fn kept(places: &GuardPlaces, host: &str, file: &Path) -> Option<KeptFile> {
-    let bytes = fs::read(kept_file(places, host, file)).ok()?;
-    let kept: Value = serde_json::from_slice(&bytes).ok()?;
-    let before = kept["before"].as_str().map(str::to_owned);
-    Some(KeptFile { before, after: kept["after"].as_str()?.to_owned() })
+/// What is kept of the installations of `host`.
+pub(crate) fn kept_of(places: &GuardPlaces, host: &GuardHost) -> KeptOf {
+    let (folder, mut of_host) = (places.folder.join("kept"), KeptOf::default());
+    let unread = |file: &Path, error: &io::Error| format!("{}: {error}", file.display());
+    if let Some(error) = fs::read_dir(&folder).err().filter(|error| error.kind() != io::ErrorKind::NotFound) {
+        of_host.unread.push(unread(&folder, &error));
+    }
+    for state in named(&folder, &format!("{}-*.json", host.id)) {
+        match taken_from(&state) {
+            Ok(taken) => of_host.taken.extend(taken),
+            Err(error) => of_host.unread.push(unread(&state, &error)),
+        }
+    }
+    of_host
+}
+
+/// The file of which `state` is kept, if our entries were taken from it.
+fn taken_from(state: &Path) -> io::Result<Option<PathBuf>> {
+    let kept: Value = serde_json::from_slice(&fs::read(state)?)?;
+    let file = PathBuf::from(kept["file"].as_str().ok_or_else(damaged)?);
+    if !kept["after"].as_str().ok_or_else(damaged)?.contains(CLIENT) {
+        return Ok(None);
+    }
+    let text = text_of(&file).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.display())))?;
+    let has = text.is_some_and(|text| text.contains(CLIENT));
+    let is_taken = !has && file.parent().is_some_and(Path::is_dir);
+    Ok(is_taken.then_some(file))
+}
+
+fn damaged() -> io::Error {
+    io::Error::other("it is damaged")
+}
+
+/// What the last installation left in `file`, and what was there before; none where nobody installed there.
+///
+/// # Errors
+/// It cannot be read, or is damaged: what was there before is not known. The error names what is kept.
+pub(crate) fn kept(places: &GuardPlaces, host: &str, file: &Path) -> io::Result<Option<KeptFile>> {
+    let at = kept_file(places, host, file);
+    let read = |bytes: &[u8]| -> io::Result<KeptFile> {
+        let kept: Value = serde_json::from_slice(bytes)?;
+        let after = kept["after"].as_str().ok_or_else(damaged)?.to_owned();
+        Ok(KeptFile { before: kept["before"].as_str().map(str::to_owned), after })
+    };
+    match fs::read(&at).and_then(|bytes| read(&bytes)) {
+        Ok(kept) => Ok(Some(kept)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io::Error::new(error.kind(), format!("{}: {error}", at.display()))),
+    }
 }
 
 /// Keeps that, for nobody else to read; or forgets it.
@@ -202,6 +238,30 @@ mod tests {
         };
         std::thread::scope(|scope| all.iter().for_each(|text| drop(scope.spawn(|| replaces(text)))));
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn what_is_kept_and_cannot_be_read_is_not_taken_as_absent() {
+        let dir = tempfile::tempdir().unwrap();
+        let places = GuardPlaces { socket: dir.path().join("s"), folder: dir.path().join("guard") };
+        let (host, file) = (&HOSTS[0], dir.path().join("settings.json"));
+        let known = KeptFile { before: None, after: format!("run {CLIENT}") };
+        assert_eq!(kept(&places, host.id, &file).unwrap(), None);
+        assert_eq!(kept_of(&places, host), KeptOf::default());
+        write_kept(&places, host.id, (&file, Some(&known))).unwrap();
+        assert_eq!(kept(&places, host.id, &file).unwrap(), Some(known));
+        assert_eq!(kept_of(&places, host), KeptOf { taken: vec![file.clone()], unread: Vec::new() });
+        let at = kept_file(&places, host.id, &file);
+        for bytes in ["", "{}", r#"{"file": 7, "after": 7}"#] {
+            fs::write(&at, bytes).unwrap();
+            let error = kept(&places, host.id, &file).unwrap_err().to_string();
+            assert!(error.contains(&at.display().to_string()), "{error}");
+            let of_host = kept_of(&places, host);
+            assert!(of_host.taken.is_empty() && of_host.unread.len() == 1, "{of_host:?}");
+        }
+        fs::remove_dir_all(places.folder.join("kept")).unwrap();
+        fs::write(places.folder.join("kept"), "").unwrap();
+        assert_eq!(kept_of(&places, host).unread.len(), 1);
     }
 
     #[test]

@@ -341,6 +341,8 @@ mod tests {
             ("claude", "Write", json!({"file_path": "kept/x.db", "content": ""})),
             ("claude", "Bash", json!({"command": "echo {} > 'a b/settings.json'"})),
             ("claude", "Bash", json!({"command": "cd sub && tee s.json < /tmp/x"})),
+            ("claude", "Bash", json!({"command": "cp x ../stor?/x.db"})),
+            ("claude", "Bash", json!({"command": "rm -rf ../sto*"})),
             ("claude", "Bash", json!({"command": "cp foo/settings.json lnk"})),
             ("claude", "Bash", json!({"command": "cp -r foo/. lnk"})),
             ("claude", "Bash", json!({"command": "rm -rf lnk/"})),
@@ -482,7 +484,7 @@ mod tests {
         };
         assert_eq!(many(list(1000), "src"), Looked::Free);
         assert!(matches!(many(list(20_000), "src"), Looked::Held(why) if why.contains("more paths")));
-        assert!(matches!(many(list(70), "lnk"), Looked::Held(why) if why.contains("more than the 64")));
+        assert!(matches!(many(list(5000), "lnk"), Looked::Held(why) if why.contains("than the 4096")));
     }
 
     #[test]

@@ -3,6 +3,9 @@
 use crate::bounds;
 use crate::syntax::{Part, Word};
 
+/// The longest number of a range with zeros before it: no name of a file is longer.
+const MAX_WIDTH: usize = 255;
+
 /// A letter outside of quotes, or a part that stays whole.
 #[derive(Clone)]
 enum Atom {
@@ -119,8 +122,11 @@ fn range(atoms: &[Atom]) -> Option<Vec<Vec<Atom>>> {
         let count = usize::try_from(first.abs_diff(last) / step).unwrap_or(usize::MAX).min(bounds::WORDS);
         let step = i64::try_from(step).ok()?;
         let sign = if first <= last { step } else { -step };
+        // Zeros before a number give all of them its length.
+        let is_padded = ends[..2].iter().any(|text| digits(text).len() > 1 && digits(text).starts_with('0'));
+        let width = if is_padded { ends[0].len().max(ends[1].len()).min(MAX_WIDTH) } else { 0 };
         let numbers = std::iter::successors(Some(first), |number| number.checked_add(sign)).take(count + 1);
-        return Some(numbers.map(|number| letters(&number.to_string())).collect());
+        return Some(numbers.map(|number| letters(&format!("{number:0width$}"))).collect());
     }
     let one = |text: &str| Some(text.chars().next()?).filter(|letter| letter.is_ascii() && text.len() == 1);
     let (first, last) = (one(first)? as u8, one(last)? as u8);
@@ -128,6 +134,11 @@ fn range(atoms: &[Atom]) -> Option<Vec<Vec<Atom>>> {
     let codes: Vec<u8> =
         if first <= last { between(first, last).collect() } else { between(last, first).rev().collect() };
     Some(codes.into_iter().map(|code| vec![Atom::Letter(char::from(code))]).collect())
+}
+
+/// `text` without its sign.
+fn digits(text: &str) -> &str {
+    text.strip_prefix(['-', '+']).unwrap_or(text)
 }
 
 fn parts(atoms: &[Atom]) -> Vec<Part> {

@@ -39,14 +39,9 @@ impl Reading<'_> {
 
     fn find(&mut self, run: &Run<'_>, state: &mut State) -> Output {
         let words = &run.argv[1..];
-        let options = words
-            .iter()
-            .take_while(|field| {
-                ["-H", "-L", "-P"].contains(&field.text.as_str())
-                    || field.text.starts_with("-O")
-                    || field.text.starts_with("-D")
-            })
-            .count();
+        let options = words.iter().take_while(|field| is_option(&field.text)).count();
+        // BSD takes a folder behind `-f`, too.
+        let options = options + usize::from(words.get(options).is_some_and(|field| field.text == "-f"));
         let words = &words[options..];
         let begins = |field: &Field| field.text.starts_with('-') || field.text == "(" || field.text == "!";
         let starts = words.iter().position(begins).unwrap_or(words.len());
@@ -184,6 +179,13 @@ fn found_below(start: &Field, tests: &[Field]) -> Vec<Field> {
         return vec![below("*")];
     }
     vec![Field { text: if root.is_empty() { "/".to_owned() } else { root.to_owned() }, certainty: start.certainty }]
+}
+
+/// Whether `word` stands before the folders in which a search begins.
+fn is_option(word: &str) -> bool {
+    let letters = word.strip_prefix('-').unwrap_or_default();
+    let is_letters = !letters.is_empty() && letters.chars().all(|letter| "EHLPXdsx".contains(letter));
+    is_letters || word.starts_with("-O") || word.starts_with("-D")
 }
 
 fn is_action(test: &str) -> bool {

@@ -257,3 +257,18 @@ fn code_of_perl_that_renames_is_not_known() {
         assert_eq!(facts.unknown, unknown, "{text}: {}", facts.unknown_why);
     }
 }
+
+#[test]
+fn zeros_before_a_number_of_a_range_stay() {
+    for (text, expected) in [
+        ("touch /t/{08..10}", &["/t/08", "/t/09", "/t/10"][..]),
+        ("touch /t/{-1..01}", &["/t/-1", "/t/00", "/t/01"]),
+        ("touch /t/{9..10}", &["/t/9", "/t/10"]),
+        ("find -x /t -delete", &["/t"]),
+        ("find -f /t -delete", &["/t"]),
+    ] {
+        let found = facts(text);
+        let all: Vec<&String> = found.writes.iter().chain(&found.deletes).collect();
+        assert!(expected.iter().all(|path| all.iter().any(|one| one == path)), "{text}: {all:?}");
+    }
+}

@@ -13,11 +13,10 @@ use host::config::adopted::{self, AdoptedHooks};
 use host::config::trust::{command_text, unread};
 
 use super::changes::{Adoption, Change};
-use super::files::{not_edited, read, warn_of};
+use super::files::{known_of, not_edited, read, warn_of};
 use crate::clean::clean;
 use crate::cli::terminal;
 use crate::error::CliError;
-use crate::guard::host_files::kept;
 use crate::guard::places::GuardPlaces;
 use crate::text::not_watched;
 
@@ -69,7 +68,7 @@ pub(super) fn installed(
         return Ok(None);
     }
     let text = read(file)?;
-    let known = kept(places, host.id, file);
+    let known = known_of(places, host.id, file)?;
     let nothing = Object::new();
     let is_cut_short = is_as_before(known.as_ref(), text.as_ref());
     let taken = before.as_ref().filter(|_| !is_cut_short).map_or(&nothing, |adopted| &adopted.taken);
@@ -136,7 +135,7 @@ pub(super) fn uninstalled(
     places: &GuardPlaces,
 ) -> Result<Option<Change>, CliError> {
     let before = read(file)?;
-    let known: Option<KeptFile> = kept(places, host.id, file);
+    let known: Option<KeptFile> = known_of(places, host.id, file)?;
     let after = match of_file(places, host, file) {
         Ok(None) => return Ok(None),
         Ok(Some(_)) if is_as_before(known.as_ref(), before.as_ref()) => before.clone(),

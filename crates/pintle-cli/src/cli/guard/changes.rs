@@ -301,7 +301,7 @@ mod tests {
         let file = dir.path().join("settings.json");
         let known = KeptFile { before: None, after: "{ }".to_owned() };
         let install = Change { kept: Some(known.clone()), ..change(&file, None, Some("{ }")) };
-        let left = || kept(&places, guard::HOSTS[0].id, &file);
+        let left = || kept(&places, guard::HOSTS[0].id, &file).unwrap();
         settle(Consent::Given, &places, &[install]).unwrap();
         assert_eq!(left(), Some(known.clone()));
         let error = settle(Consent::Given, &places, &[change(&file, Some("{}"), None)]).unwrap_err();

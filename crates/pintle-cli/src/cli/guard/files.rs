@@ -4,12 +4,13 @@ use std::io;
 use std::path::Path;
 
 use guard::GuardHost;
-use guard::settings::{NotEdited, OtherHook};
+use guard::settings::{KeptFile, NotEdited, OtherHook};
 
 use crate::clean::clean;
 use crate::cli::terminal;
 use crate::error::CliError;
-use crate::guard::host_files::text_of;
+use crate::guard::host_files::{kept, text_of};
+use crate::guard::places::GuardPlaces;
 
 pub(super) fn not_edited(file: &Path, why: &NotEdited) -> CliError {
     CliError::usage(format!("{} cannot be changed: {why}", file.display()))
@@ -18,6 +19,16 @@ pub(super) fn not_edited(file: &Path, why: &NotEdited) -> CliError {
 /// What stands in `file`, if it is there.
 pub(super) fn read(file: &Path) -> Result<Option<String>, CliError> {
     text_of(file).map_err(|error: io::Error| CliError::failed(format!("{} cannot be read: {error}", file.display())))
+}
+
+/// What the last installation for `host` left in `file`, and what was there before, if there was one.
+pub(super) fn known_of(places: &GuardPlaces, host: &str, file: &Path) -> Result<Option<KeptFile>, CliError> {
+    kept(places, host, file).map_err(|error| {
+        let file = clean(&file.display().to_string());
+        let error = clean(&error.to_string());
+        CliError::failed(format!("what {file} was before it was installed there cannot be read: {error}"))
+            .hint("mend or remove what is kept there; without it, only our own entries are taken out")
+    })
 }
 
 /// Names the hooks of others beside ours.

@@ -12,14 +12,14 @@ use host::config::{self, Env, GuardedHost, LoadOptions};
 
 use super::adopting::{self, WantedHooks};
 use super::changes::{Adoption, Change, Consent, settle};
-use super::files::{not_edited, read, warn_of};
+use super::files::{known_of, not_edited, read, warn_of};
 use super::mcp_file;
 use crate::clean::clean;
 use crate::cli::{Global, terminal};
 use crate::error::CliError;
 use crate::guard::accepted::{self, Acceptance, OwnHooks};
 use crate::guard::folders::broken_hosts;
-use crate::guard::host_files::{file_of, kept, write_kept};
+use crate::guard::host_files::{file_of, write_kept};
 use crate::guard::host_program;
 use crate::guard::installs::{OwnEntry, for_everybody, hook_program, is_all, moved_by, named, scope_word};
 use crate::guard::places::GuardPlaces;
@@ -299,7 +299,7 @@ fn installed(
     (entry, places): (&ClientEntry<'_>, &GuardPlaces),
 ) -> Result<Vec<Change>, CliError> {
     let before = read(file)?;
-    let known = kept(places, host.id, file);
+    let known = known_of(places, host.id, file)?;
     let beside = settings::theirs_of(file);
     let edited = match event {
         None => settings::install(host, entry, before.as_deref(), known.as_ref()),
@@ -375,7 +375,7 @@ fn accept(
         let before = read(&state)?;
         let told = accepted::accept(program, own, &env.cwd).map_err(left)?;
         let after = read(&state)?.unwrap_or_default();
-        let first = kept(places, host.id, &state).filter(|kept| Some(&kept.after) == before.as_ref());
+        let first = known_of(places, host.id, &state)?.filter(|kept| Some(&kept.after) == before.as_ref());
         let kept = KeptFile { before: first.map_or(before, |kept| kept.before), after };
         write_kept(places, host.id, (&state, Some(&kept)))
             .map_err(|error| CliError::failed(format!("what {} accepted cannot be kept: {error}", host.name)))?;
@@ -410,7 +410,7 @@ pub(super) fn uninstall(global: &Global, args: &InstallArgs) -> Result<u8, CliEr
                 continue;
             }
             let before = read(&file)?;
-            let known = kept(&places, host.id, &file);
+            let known = known_of(&places, host.id, &file)?;
             let after = settings::uninstall(host, before.as_deref(), known.as_ref());
             let after = after.map_err(|why| not_edited(&file, &why))?;
             // What ours stood before comes back as it is now.
@@ -452,7 +452,7 @@ fn forgotten(
     let HookAcceptance::AppServer { state } = host.config.acceptance else { return Ok(None) };
     let Some(file) = file_of(state, env).filter(|_| scope != InstallScope::System) else { return Ok(None) };
     let file = file.canonicalize().unwrap_or(file);
-    let Some(kept) = kept(places, host.id, &file) else { return Ok(None) };
+    let Some(kept) = known_of(places, host.id, &file)? else { return Ok(None) };
     let before = read(&file)?;
     let after = match &before {
         // Nobody touched it since: it is what it was, even if that was nothing.

@@ -6,11 +6,10 @@ use guard::settings::{DoorCommand, KeptFile, door_programs, unwrap, wrap};
 use host::config::Env;
 
 use super::changes::{Adoption, Change, Consent, settle};
-use super::files::{not_edited, read};
+use super::files::{known_of, not_edited, read};
 use crate::clean::clean;
 use crate::cli::{Global, terminal};
 use crate::error::CliError;
-use crate::guard::host_files::kept;
 use crate::guard::places::GuardPlaces;
 
 /// Whose files these are, where what they were is kept.
@@ -62,7 +61,7 @@ pub(super) fn install(
     let file = real(env, file);
     let before = text_in(&file)?;
     let program = program()?;
-    let known = kept(places, OF, &file);
+    let known = known_of(places, OF, &file)?;
     let own = own_programs(&program, known.as_ref());
     let mut flags = Vec::new();
     for (flag, path) in [("--config", global.config.as_deref()), ("--home", global.home.as_deref())] {
@@ -115,7 +114,7 @@ pub(super) fn uninstall(
 ) -> Result<u8, CliError> {
     let file = real(env, file);
     let before = text_in(&file)?;
-    let known = kept(places, OF, &file);
+    let known = known_of(places, OF, &file)?;
     let own = own_programs(&program()?, known.as_ref());
     let after = match known {
         // Nobody touched it since: it is what it was.

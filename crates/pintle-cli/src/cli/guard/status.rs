@@ -22,7 +22,7 @@ use crate::cli::{Global, terminal};
 use crate::error::CliError;
 use crate::guard::daemon_process::{DaemonOf, DaemonProcess};
 use crate::guard::folders::required;
-use crate::guard::host_files::taken_from;
+use crate::guard::host_files::{KeptOf, kept_of};
 use crate::guard::installs::{Installed, found, named};
 use crate::guard::kept_sessions::kept;
 use crate::guard::places::GuardPlaces;
@@ -54,8 +54,8 @@ pub struct StatusArgs {
 struct Standing {
     host: &'static GuardHost,
     installed: Vec<Installed>,
-    /// The files that its entries were taken from, where none are left.
-    taken: Vec<PathBuf>,
+    /// What is kept of its installations: the files that its entries were taken from, where none are left.
+    kept: KeptOf,
     sessions: Vec<HostSession>,
     /// Which version is there; nobody asks where nothing is installed.
     version: Option<HostVersion>,
@@ -79,7 +79,7 @@ impl Standing {
         let is_whole = live(self).all(|session| session.past.is_empty());
         let is_kept = self.adopted.iter().all(Result::is_ok);
         let is_heard = self.unheard.is_empty() && self.installed.iter().all(|it| it.flaw.is_none());
-        is_armed && is_whole && is_kept && is_heard && self.taken.is_empty()
+        is_armed && is_whole && is_kept && is_heard && self.kept.taken.is_empty() && self.kept.unread.is_empty()
     }
 
     /// Why none of its installations runs.
@@ -103,10 +103,14 @@ pub(super) fn run(global: &Global, args: &StatusArgs) -> Result<u8, CliError> {
     let (mut proofs, mut tries, mut standings) = (proofs(&places), tries(&places), Vec::new());
     for host in hosts {
         let installed = found(host, &env, &places);
+        let mut kept = kept_of(&places, host);
+        if !installed.is_empty() {
+            kept.taken.clear();
+        }
         standings.push(Standing {
             host,
             unheard: if installed.is_empty() { Vec::new() } else { unheard(host, &sessions, (&env, &places)) },
-            taken: if installed.is_empty() { taken_from(&places, host) } else { Vec::new() },
+            kept,
             installed,
             sessions: sessions.iter().filter(|it| it.host == host.id).cloned().collect(),
             version: None,
@@ -266,7 +270,8 @@ fn json_of(standings: &[Standing]) -> Vec<Value> {
             "proven": standing.proof.as_ref().map(|it| json!({"version": it.version, "at": it.at})),
             "tried": standing.tried.as_ref().map(|it| json!({"version": it.version, "at": it.at, "said": it.said})),
             "unheard": standing.unheard.iter().map(unheard).collect::<Vec<_>>(),
-            "taken": standing.taken,
+            "taken": standing.kept.taken,
+            "unreadable": standing.kept.unread,
             "installed": standing.installed.iter().map(installed).collect::<Vec<_>>(),
             "live": live(standing).map(session).collect::<Vec<_>>(),
             "last": standing.sessions.iter().map(|it| it.last).max(),
@@ -308,11 +313,11 @@ fn host(text: &mut String, standing: &Standing) -> std::fmt::Result {
     let host = standing.host;
     if standing.installed.is_empty() {
         writeln!(text, "{BOLD}{}{BOLD:#}  not installed: `pintle guard install --host {}`", host.id, host.id)?;
-        for file in &standing.taken {
+        for file in &standing.kept.taken {
             let file = clean(&file.display().to_string());
             writeln!(text, "  {BAD}taken away{BAD:#} {file}: it was installed there, and nobody uninstalled it")?;
         }
-        return Ok(());
+        return unreadable(text, standing);
     }
     writeln!(text, "{BOLD}{}{BOLD:#}  {}", host.id, host.name)?;
     for installed in &standing.installed {
@@ -325,6 +330,7 @@ fn host(text: &mut String, standing: &Standing) -> std::fmt::Result {
             writeln!(text, "  open       {}: {limit}", installed.scope)?;
         }
     }
+    unreadable(text, standing)?;
     adopted(text, standing)?;
     if let Some(why) = &standing.lacks {
         writeln!(text, "  {BAD}refused{BAD:#}    each of its prompts and calls here: {why}")?;
@@ -352,6 +358,18 @@ fn host(text: &mut String, standing: &Standing) -> std::fmt::Result {
         writeln!(text, "  {BAD}unheard{BAD:#}    {}", clean(&unheard.said()))?;
     }
     classes::write(text, &standing.coverage.iter().collect::<Vec<_>>())
+}
+
+/// What is kept of its installations and cannot be read.
+fn unreadable(text: &mut String, standing: &Standing) -> std::fmt::Result {
+    for why in &standing.kept.unread {
+        let why = clean(why);
+        writeln!(
+            text,
+            "  {BAD}unreadable{BAD:#} what was kept of an installation, which may have been taken away: {why}"
+        )?;
+    }
+    Ok(())
 }
 
 /// When it was proven, and since which version it is not.

@@ -85,6 +85,17 @@ fn what_was_taken_away_is_said_until_somebody_uninstalls_it() {
     std::fs::write(&settings, SETTINGS).unwrap();
     let seen = guard("status");
     assert!(seen.code == Some(5) && seen.out.contains("taken away"), "{seen}");
+    let state = std::fs::read_dir(env.path("data/pintle/guard/kept")).unwrap().next().unwrap().unwrap().path();
+    let whole = std::fs::read(&state).unwrap();
+    std::fs::write(&state, "{").unwrap();
+    let seen = guard("status");
+    assert!(
+        seen.code == Some(5) && seen.out.contains("unreadable") && !seen.out.contains("it was installed"),
+        "{seen}"
+    );
+    let seen = settle("uninstall");
+    assert!(seen.code == Some(1) && seen.err.contains("cannot be read"), "{seen}");
+    std::fs::write(&state, whole).unwrap();
     let seen = settle("uninstall");
     assert_eq!(seen.code, Some(0), "{seen}");
     let seen = guard("status");

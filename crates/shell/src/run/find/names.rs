@@ -22,6 +22,12 @@ const VALUED: &[&str] = &[
     "-cmin",
     "-anewer",
     "-cnewer",
+    "-mnewer",
+    "-Bnewer",
+    "-Bmin",
+    "-Btime",
+    "-flags",
+    "-xattrname",
     "-user",
     "-group",
     "-uid",
@@ -38,6 +44,34 @@ const VALUED: &[&str] = &[
     "-used",
     "-context",
     "-files0-from",
+];
+
+/// Tests, options and actions that take no word and do nothing with a file that counts here.
+const BARE: &[&str] = &[
+    "-acl",
+    "-d",
+    "-daystart",
+    "-empty",
+    "-executable",
+    "-false",
+    "-follow",
+    "-ignore_readdir_race",
+    "-mount",
+    "-nogroup",
+    "-noignore_readdir_race",
+    "-noleaf",
+    "-nouser",
+    "-nowarn",
+    "-prune",
+    "-quit",
+    "-readable",
+    "-sparse",
+    "-true",
+    "-warn",
+    "-writable",
+    "-x",
+    "-xattr",
+    "-xdev",
 ];
 
 /// Deepest nesting of brackets and negations; people write two or three.
@@ -156,8 +190,16 @@ impl Expression<'_> {
                 self.at += 2;
                 before
             }
+            "-depth" => {
+                // Some take a number.
+                self.at += usize::from(self.words.get(self.at).is_some_and(is_number));
+                before
+            }
             other => {
-                self.at += usize::from(VALUED.contains(&other) || other.starts_with("-newer"));
+                let is_valued = VALUED.contains(&other) || other.starts_with("-newer");
+                self.at += usize::from(is_valued);
+                // Nobody knows whether the next word is its own.
+                self.is_clear &= is_valued || BARE.contains(&other);
                 before
             }
         }
@@ -169,6 +211,11 @@ impl Expression<'_> {
         self.depth += u32::from(self.is_clear);
         self.is_clear
     }
+}
+
+fn is_number(word: &Field) -> bool {
+    let digits = word.text.trim_start_matches(['-', '+']);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The names that fit `pattern`, in small letters too where case does not count; none where it may be any.
@@ -213,6 +260,11 @@ mod tests {
             ("-fprintf -name a -delete", None),
             ("-newer -o -name a -delete", Some("a")),
             ("-path -name -o -delete", None),
+            ("-mnewer -name -o -delete", None),
+            ("-mnewer x -name a -delete", Some("a")),
+            ("-unheard-of -name a -delete", None),
+            ("-depth 1 -name a -empty -delete", Some("a")),
+            ("-depth -name a -delete", Some("a")),
             ("( -name a -delete", None),
             ("-name a ) -delete", None),
             ("", None),
