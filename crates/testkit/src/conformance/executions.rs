@@ -330,7 +330,7 @@ fn the_old_are_forgotten_in_batches(store: &dyn EvidenceStore) {
         let event = EventRecord { at: at(n), ..ran(&HookId::fresh(), failed()) };
         let made = Execution::of(&event, &event.hooks.to_vec()[0]).expect("it ran");
         // Of every other one only what its program wrote is encrypted.
-        if n % 2 == 0 { made } else { Execution { error_detail: None, output: Some(Box::default()), ..made } }
+        if n.is_multiple_of(2) { made } else { Execution { error_detail: None, output: Some(Box::default()), ..made } }
     };
     let made: Vec<Execution> = (0..10).map(make).collect();
     keep_executions(store, made.clone()).expect("they are kept");
