@@ -22,7 +22,8 @@ fn question(id: &str, cmd: &str, state: ApprovalState) -> Approval {
     let who = Identity::top("main", "s", TurnId::from("t"));
     let (by, why) = (HookName::from("gate"), Reason::new("risky"));
     let question = ApprovalQuestion { call: &call("exec", cmd), by: &by, why: &why };
-    Approval { state, ..Approval::question(id.into(), &who, question, BEGIN) }
+    let answered_by = (state == ApprovalState::Refused).then(|| "anna".to_owned());
+    Approval { state, answered_by, ..Approval::question(id.into(), &who, question, BEGIN) }
 }
 
 /// What becomes of a new question about `cmd` after `earlier`, `seconds` into the day.
@@ -105,7 +106,7 @@ fn a_changed_call_is_asked_anew_and_shows_what_it_was() {
     assert_eq!(planned("rm", &earlier(ApprovalState::Waiting), LIFETIME_SECONDS), r#"park, void [], was "ls""#);
 
     let back = [question("a", "ls", ApprovalState::Refused), question("b", "rm", ApprovalState::Approved)];
-    assert_eq!(planned("ls", &back, 1), "refused: ");
+    assert_eq!(planned("ls", &back, 1), "refused by anna: ");
     let back = [question("a", "ls", ApprovalState::Void), question("b", "rm", ApprovalState::Waiting)];
     assert_eq!(planned("ls", &back, 1), r#"park, void ["b"], was "rm""#);
     let both = [question("a", "ls", ApprovalState::Waiting), question("b", "rm", ApprovalState::Approved)];

@@ -45,7 +45,7 @@ fn a_hook_that_a_person_tries_makes_no_agent_of_the_terminal() {
     let hook = door.words("claude", "PreToolUse").join(" ");
     let line = format!("{hook} <{}; {PINTLE} approvals approve 0", payload.display());
     let mut terminal = door.env.command("python3");
-    terminal.args(["-c", ON_TERMINAL, "", "/bin/sh", "-c", &line]);
+    terminal.args(["-c", ON_TERMINAL, "", "eval", &line]);
     let seen = door.env.run(&mut terminal, "");
     // There is only no such approval.
     assert!(seen.code == Some(2) && seen.out.starts_with("{}"), "{seen}");
