@@ -18,7 +18,7 @@ mod used;
 
 pub use by_content::{USABLE_SECONDS, by_content};
 pub use flaw::ApprovalFlaw;
-pub use refusal::{is_refused_by_person, refusal};
+pub use refusal::{PersonAnswer, is_refused_by_person, refusal};
 pub use seal::ApprovalKey;
 pub use used::{APPROVAL_REFUSED, APPROVAL_USED, used_approval};
 
@@ -129,17 +129,6 @@ impl ApprovalState {
             Self::Expired => "expired",
         }
     }
-}
-
-/// The answer of a person to a question.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PersonAnswer {
-    /// Whether the call may run.
-    pub approve: bool,
-    /// Who says so, for the record.
-    pub by: String,
-    /// The note that the agent is to know; may be empty.
-    pub note: String,
 }
 
 /// Where a question stands when a call comes to it.

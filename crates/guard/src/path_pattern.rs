@@ -106,6 +106,11 @@ pub(crate) fn below<'p>(pattern: &str, home: &str, path: &'p [String]) -> Option
     (is_there && is_known && (is_folder || rest.is_empty())).then_some(rest)
 }
 
+/// Whether `path` is a pattern that a shell or a program expands, of which all is known, and that means the same to each.
+pub(crate) fn is_plain(path: &str) -> bool {
+    !path.contains(['$', '`', '{', '…', '(', '|', '\\']) && !path.contains("]+") && path.contains(['*', '?', '['])
+}
+
 /// How a pattern begins that stands for no hidden name.
 pub(crate) const VISIBLE: &str = "[^.]";
 

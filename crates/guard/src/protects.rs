@@ -18,7 +18,7 @@ use crate::expanded::expanded;
 use crate::filled::{brought, is_harmless, linked_to, named, patched_by, twice};
 use crate::hosts::{HOSTS, UNGUARDED, host};
 use crate::own_commands;
-use crate::path_pattern::{below, holds, is_meant, literal, mark, names};
+use crate::path_pattern::{below, holds, is_meant, is_plain, literal, mark, names};
 use crate::tools::{self, ToolClass};
 
 use told_text::ToldText;
@@ -229,7 +229,7 @@ impl Look<'_> {
     }
 
     fn deleted(&self, path: &str) -> Option<String> {
-        let may_hold = |names: &[String]| settled::is_plain(path) && self.may_hold_own(names);
+        let may_hold = |names: &[String]| is_plain(path) && self.may_hold_own(names);
         let is_guarded = self
             .all_names(path)
             .iter()

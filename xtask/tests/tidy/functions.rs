@@ -17,6 +17,7 @@ const MAX_PARAMETERS: usize = 5;
 const SLEEPING: &[(&str, &str, &str)] = &[
     ("crates/agent/tests/it/checkpoints.rs", "day", "each test that calls it pauses the time"),
     ("crates/agent/tests/it/faults/cell.rs", "close", "the kernel tells nobody of the end of a group; bounded"),
+    ("crates/gateway/src/heads.rs", "connected_among", "each test that calls it pauses the time"),
     ("crates/mcp/tests/it/host.rs", "until", "looks at another process until something is so; bounded"),
     ("crates/mcp/tests/it/served.rs", "call", "the tool `slow`, which has to answer after a faster one"),
     ("crates/pintle-cli/tests/hosts/cells.rs", "person", "looks at another process until something is so; bounded"),

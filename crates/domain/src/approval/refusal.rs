@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use super::PersonAnswer;
-
 /// Who refuses in the place of a person who did not come. No person answers by this name.
 const HOST: &str = "pintle";
 
@@ -12,6 +10,17 @@ const REFUSED: &str = "Tool execution refused";
 
 /// How it begins where a person refused.
 const REFUSED_BY_PERSON: &str = "Tool execution refused by a person";
+
+/// The answer of a person to a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PersonAnswer {
+    /// Whether the call may run.
+    pub approve: bool,
+    /// Who says so, for the record.
+    pub by: String,
+    /// The note that the agent is to know; may be empty.
+    pub note: String,
+}
 
 impl PersonAnswer {
     /// What the person called `name` says. Somebody whose name is the host's is kept as a user of that name.

@@ -6,16 +6,11 @@ use super::told_text::ToldText;
 use super::{Look, MAX_PATHS, path_at};
 use crate::braces;
 use crate::expanded::{expanded, takes_names};
-use crate::path_pattern::{may_mean, visible};
+use crate::path_pattern::{is_plain, may_mean, visible};
 use crate::taken::carried;
 
 /// Where what a path stands for is another thing to each process.
 const OF_PROCESSES: [&str; 2] = ["/proc/", "/dev/"];
-
-/// Whether `path` is a pattern that a shell or a program expands, of which all is known, and that means the same to each.
-pub(super) fn is_plain(path: &str) -> bool {
-    !path.contains(['$', '`', '{', '…', '(', '|', '\\']) && !path.contains("]+") && path.contains(['*', '?', '['])
-}
 
 /// Whether all of `path` is written: no sign of a shell stands in it.
 fn is_known(path: &str) -> bool {
