@@ -12,6 +12,7 @@ use crate::lease::Fence;
 use crate::record::EventRecord;
 use crate::session::JournalEntry;
 
+mod acceptance;
 mod call;
 mod error;
 mod exchange;
@@ -31,6 +32,7 @@ mod turns;
 mod uses;
 mod webhooks;
 
+pub use acceptance::{STORE_ACCEPTED, StoreAcceptance};
 pub use call::{MAX_CALL_BYTES, StoredCall};
 pub use error::StoreError;
 pub use exchange::{Repeat, RepeatName, RepeatStore, Upload, UploadStore};

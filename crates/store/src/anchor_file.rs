@@ -37,8 +37,6 @@ pub struct AnchorFile {
     pub(crate) is_shut: AtomicBool,
     /// Whether it said that rows of those who may ask have seals: that stays so.
     has_row_seals: AtomicBool,
-    /// Whether this process looked at these rows as it began.
-    pub(crate) has_swept: AtomicBool,
     /// What was found odd, each told once.
     told: Mutex<BTreeSet<String>>,
 }
@@ -68,7 +66,6 @@ impl AnchorFile {
             is_good: AtomicBool::new(false),
             is_shut: AtomicBool::new(false),
             has_row_seals: AtomicBool::new(false),
-            has_swept: AtomicBool::new(false),
             told: Mutex::default(),
         }
     }

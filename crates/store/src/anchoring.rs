@@ -1,15 +1,19 @@
 //! A store compared with its anchor: when its rules are read, before they change, and when somebody takes it as it is.
 
-use std::sync::atomic::Ordering;
-
-use domain::anchor::{Anchor, AnchorStanding, Comparison, DoubtKind, RuleDoubt, compare};
-use domain::id::HookId;
-use domain::store::{Actor, StoreError, StoredRules};
+use domain::anchor::{
+    Anchor, AnchorStanding, AnchoredChain, ChainSeen, Comparison, DoubtKind, RuleDoubt, StoreSeen, compare,
+};
+use domain::audit::{AuditKind, ChangeKey};
+use domain::id::{HookId, TenantId};
+use domain::json::canonical;
+use domain::store::{Actor, IdentityChange, StoreAcceptance, StoreError, StoredRules, Tenant};
 
 use crate::database::Database;
+use crate::db::Failure;
+use crate::evidence::{self, Note};
 use crate::rows::hooks::Changer;
-use crate::rows::identity::seals::{self, Sweep};
-use crate::rows::{anchor, hooks, strangers};
+use crate::rows::identity::{acceptance, sealed_anew};
+use crate::rows::{anchor, audit, hooks, strangers};
 
 /// Everything that puts rules in force, compared with the anchor, which then knows it. Where tables are not as Pintle
 /// made them, nothing is relied on.
@@ -60,46 +64,41 @@ fn anchored<D: Database>(database: &D) -> Result<StoredRules, StoreError> {
     Ok(rules)
 }
 
-/// Seals the rows of those who may ask once, where a host that seals opens a store for the first time, and what an older
-/// key that is given sealed with the one of now. What the home has a key of its own for stays under that one: a single
-/// command with a key in a variable must not take away what all others know. `are_sealed` says that it was done here; so
-/// does what is returned.
+/// Seals the rows of those who may ask once, where a host that seals opens a store for the first time. What has a seal
+/// stays as it is, also under an older key: a single command with another key, or the first of several nodes that get a
+/// new one, must not take away what all others know. `are_sealed` says that it was done here; so does what is returned.
 fn has_row_seals<D: Database>(database: &D, are_sealed: bool) -> bool {
     let keys = database.sealing();
     // Whoever only tells what hosts sealed writes nothing.
     let seals = keys.keyring.is_some() || keys.signing.is_some();
-    let (Some(file), Some(key)) = (&keys.anchor, keys.change_key().filter(|_| seals)) else { return are_sealed };
-    if file.has_swept.swap(true, Ordering::Relaxed) && are_sealed {
-        return true;
+    let Some(file) = keys.anchor.as_ref().filter(|_| seals && !are_sealed) else { return are_sealed };
+    let own = keys.keyring.iter().flat_map(|keyring| keyring.change_keys());
+    let own: Vec<&ChangeKey> = own.chain(keys.signing.iter().map(|signing| signing.change_key())).collect();
+    if own.is_empty() {
+        return are_sealed;
     }
-    let swept = if are_sealed {
-        match keys.keyring.as_ref().and_then(|keyring| keyring.given_change_key()) {
-            Some(given) => database.write(|db| seals::sweep(db, &given, Sweep::Older)),
-            None => Ok(()),
-        }
-    } else {
-        let own = keys.keyring.as_ref().and_then(|keyring| keyring.kept_change_key()).unwrap_or(&key);
-        database.write(|db| seals::sweep(db, own, Sweep::First))
-    };
-    match swept {
+    match database.write(|db| sealed_anew::first(db, &own)) {
         Ok(()) => true,
         Err(why) => {
             tracing::warn!("store.rows_not_sealed: members and keys of {} could not be sealed: {why}", file.shown());
-            file.has_swept.store(false, Ordering::Relaxed);
             are_sealed
         }
     }
 }
 
 fn compared<D: Database>(database: &D, known: Option<&Anchor>) -> Result<(StoredRules, Comparison), StoreError> {
+    let (rules, seen) = looked(database, known)?;
+    let comparison = compare(known, &seen);
+    Ok((rules, comparison))
+}
+
+fn looked<D: Database>(database: &D, known: Option<&Anchor>) -> Result<(StoredRules, StoreSeen), StoreError> {
     let key = database.sealing().change_key();
-    let (rules, seen) = database.read_at_once(|db| {
+    database.read_at_once(|db| {
         let rules = hooks::rules(db)?;
         let seen = anchor::seen(db, (known, key.as_ref()), &rules)?;
         Ok((rules, seen))
-    })?;
-    let comparison = compare(known, &seen);
-    Ok((rules, comparison))
+    })
 }
 
 /// Refuses to change rules of a store that is not what it was, and rules that are not: a change would take for granted
@@ -118,50 +117,60 @@ pub(crate) fn may_change<D: Database>(database: &D, hooks: &[&HookId]) -> Result
     }
 }
 
-/// Takes the store as it is found, rules that somebody else changed among it. Says what was taken.
+/// Takes the store as it is found, and all in it that somebody else changed. Says what was taken, and so does the audit
+/// chain, in the transaction in which it is taken.
 pub(crate) fn accept<D: Database>(database: &D, by: &Actor) -> Result<Vec<String>, StoreError> {
     let Some(file) = &database.sealing().anchor else { return Ok(Vec::new()) };
     let _lock = file.lock()?;
     let anchor = file.read().unwrap_or_default();
-    let (_, found) = compared(database, anchor.as_ref())?;
-    let mut taken = Vec::new();
-    let known: Option<Anchor> = match &found.standing {
-        AnchorStanding::Lost { .. } | AnchorStanding::Foreign { .. } => {
-            return Err(StoreError::Conflict(file.shut(anchor.as_ref(), &found.standing).unwrap_or_default()));
+    let (stored, seen) = looked(database, anchor.as_ref())?;
+    let standing = compare(anchor.as_ref(), &seen).standing;
+    if matches!(standing, AnchorStanding::Lost { .. } | AnchorStanding::Foreign { .. }) {
+        return Err(StoreError::Conflict(file.shut(anchor.as_ref(), &standing).unwrap_or_default()));
+    }
+    let whole = anchor.as_ref().map(|anchor| of_store(anchor, (&standing, &seen))).unwrap_or_default();
+    let mut names: Vec<(&Tenant, String)> = Vec::new();
+    let known = match &standing {
+        AnchorStanding::Older(_)
+        | AnchorStanding::Rewritten(_)
+        | AnchorStanding::Lost { .. }
+        | AnchorStanding::Foreign { .. } => None,
+        AnchorStanding::Renamed(_) => {
+            names = anchor.as_ref().map(|anchor| renamed(anchor, &stored.tenants)).unwrap_or_default();
+            anchor.clone().map(|anchor| Anchor { tenants: Default::default(), ..anchor })
         }
-        AnchorStanding::Older(why) => {
-            taken.push(format!("an older copy of the store: {why}"));
-            None
-        }
-        AnchorStanding::Rewritten(why) => {
-            taken.push(format!("an audit chain whose end was rewritten: {why}"));
-            None
-        }
-        AnchorStanding::Renamed(why) => {
-            taken.push(format!("names of tenants: {why}"));
-            anchor.map(|anchor| Anchor { tenants: Default::default(), ..anchor })
-        }
-        AnchorStanding::Fresh | AnchorStanding::Same | AnchorStanding::Ahead => anchor,
+        AnchorStanding::Fresh | AnchorStanding::Same | AnchorStanding::Ahead => anchor.clone(),
     };
-    let (rules, Comparison { doubts, unsigned, .. }) = compared(database, known.as_ref())?;
+    let (rules, seen) = looked(database, known.as_ref())?;
+    let Comparison { doubts, unsigned, .. } = compare(known.as_ref(), &seen);
     let unreadable = |doubt: &&RuleDoubt| matches!(doubt.why, DoubtKind::Unreadable(_));
     if let Some(odd) = doubts.iter().find(unreadable) {
         return Err(StoreError::Conflict(format!("{}; {}", odd.text(), odd.remedy())));
     }
-    if !doubts.is_empty() {
-        let key = database.sealing().change_key();
-        database.write(|db| hooks::accept(db, &rules, &doubts, &Changer { by, key: key.as_ref() }))?;
-    }
-    taken.extend(doubts.iter().map(RuleDoubt::text).chain(unsigned));
+    let missed = known.as_ref().map(|known| without_signatures(known, &seen)).unwrap_or_default();
+    let missed: Vec<StoreAcceptance> = missed.into_iter().filter(|told| unsigned.contains(&told.why)).collect();
     let keys = database.sealing();
     let key = keys.change_key();
-    if let Some(key) = &key {
-        taken.extend(database.write(|db| {
-            let doubts = seals::doubts(db, keys)?;
-            let texts: Vec<String> = doubts.into_iter().map(|doubt| doubt.text).collect();
-            seals::sweep(db, key, Sweep::All).map(|()| texts)
-        })?);
-    }
+    let rows = database.write(|db| {
+        let rows = if key.is_some() { acceptance::found(db, keys)? } else { Vec::new() };
+        if !doubts.is_empty() {
+            hooks::accept(db, &rules, &doubts, &Changer { by, key: key.as_ref() })?;
+        }
+        let mut notes: Vec<Note> = Vec::new();
+        for told in whole.iter().chain(&missed) {
+            let data = canonical(&told.data(by).into());
+            let note = evidence::note(&acceptance::chain_of(&told.tenant), by.at, AuditKind::Change, &data);
+            notes.push(note.map_err(Failure::Said)?);
+        }
+        for (tenant, why) in &names {
+            notes.push(acceptance::note(&IdentityChange::TenantAccepted(tenant), why, by)?);
+        }
+        notes.extend(acceptance::notes(&rows, by)?);
+        if !notes.is_empty() {
+            audit::append_sealed(db, &notes.iter().collect::<Vec<_>>(), key.as_ref())?;
+        }
+        key.as_ref().map_or_else(|| Ok(Vec::new()), |key| acceptance::seal(db, key, &rows))
+    })?;
     let are_rows_sealed = key.is_some();
     let known = known.map(Anchor::without_signatures);
     let (_, Comparison { next, .. }) = compared(database, known.as_ref())?;
@@ -170,5 +179,59 @@ pub(crate) fn accept<D: Database>(database: &D, by: &Actor) -> Result<Vec<String
         file.write(&next).map_err(|error| file.unwritten(&error))?;
         file.stands(true);
     }
-    Ok(taken)
+    let whole = whole.iter().map(StoreAcceptance::text).chain(names.into_iter().map(|(_, why)| why));
+    let rest = doubts.iter().map(RuleDoubt::text).chain(missed.iter().map(StoreAcceptance::text));
+    Ok(whole.chain(rest).chain(rows).collect())
+}
+
+/// What is taken with a store that is not as far as it was, in each chain that shows it; in the one of the first tenant
+/// where none does.
+fn of_store(known: &Anchor, (standing, seen): (&AnchorStanding, &StoreSeen)) -> Vec<StoreAcceptance> {
+    let (what, why) = match standing {
+        AnchorStanding::Older(why) => ("an older copy of the store", why),
+        AnchorStanding::Rewritten(why) => ("an audit chain whose end was rewritten", why),
+        AnchorStanding::Fresh
+        | AnchorStanding::Same
+        | AnchorStanding::Ahead
+        | AnchorStanding::Renamed(_)
+        | AnchorStanding::Foreign { .. }
+        | AnchorStanding::Lost { .. } => return Vec::new(),
+    };
+    let of_chain = |(tenant, before): (&TenantId, &AnchoredChain)| {
+        let now = seen.chains.get(tenant);
+        let why = format!("{what}: {}", known.differs(tenant, now)?);
+        let end = now.map_or(0, |now| now.head.seq);
+        let missing = (end < before.seq).then_some((end + 1, before.seq));
+        Some(StoreAcceptance { tenant: tenant.clone(), why, missing })
+    };
+    let told: Vec<StoreAcceptance> = known.chains.iter().filter_map(of_chain).collect();
+    if told.is_empty() {
+        let tenant = TenantId::default_tenant();
+        return vec![StoreAcceptance { tenant, why: format!("{what}: {why}"), missing: None }];
+    }
+    told
+}
+
+/// The chains of which signatures are gone.
+fn without_signatures(known: &Anchor, seen: &StoreSeen) -> Vec<StoreAcceptance> {
+    let gone = |(tenant, chain): (&TenantId, &ChainSeen)| {
+        let why = known.unsigned(tenant, chain.signed)?;
+        Some(StoreAcceptance { tenant: tenant.clone(), why, missing: None })
+    };
+    seen.chains.iter().filter_map(gone).collect()
+}
+
+/// The tenants that have another name than before, or the one of another tenant, in words.
+fn renamed<'a>(known: &Anchor, tenants: &'a [Tenant]) -> Vec<(&'a Tenant, String)> {
+    let of = |tenant: &'a Tenant| {
+        let now = tenant.slug.escape_debug();
+        let had = |(id, name): (&TenantId, &String)| (*name == tenant.slug && *id != tenant.id).then(|| id.clone());
+        let why = match known.tenants.get(&tenant.id) {
+            Some(before) if *before == tenant.slug => return None,
+            Some(before) => format!("tenant {} was `{}` and is `{now}`", tenant.id, before.escape_debug()),
+            None => format!("`{now}` was tenant {} and is {}", known.tenants.iter().find_map(had)?, tenant.id),
+        };
+        Some((tenant, format!("names of tenants: {why}")))
+    };
+    tenants.iter().filter_map(of).collect()
 }

@@ -205,17 +205,10 @@ impl Keyring {
         Some(keys.fold(first, |key, old| key.and_older(old)))
     }
 
-    /// As [`Self::change_key`], without the key that the home keeps by itself: of what is sealed with that one, nothing
-    /// has to be sealed anew for this host to know it, now and without the variable.
-    pub(crate) fn given_change_key(&self) -> Option<ChangeKey> {
-        let mut keys = self.current.iter().chain(&self.old).map(Key::changes);
-        let first = keys.next()?.clone();
-        Some(keys.fold(first, |key, old| key.and_older(old)))
-    }
-
-    /// The key of the home's file, where another one seals.
-    pub(crate) fn kept_change_key(&self) -> Option<&ChangeKey> {
-        self.kept.as_ref().map(Key::changes)
+    /// The keys that [`Self::change_key`] is put together of, each for itself: that of the home's file, where another one
+    /// seals, before the others.
+    pub(crate) fn change_keys(&self) -> impl Iterator<Item = &ChangeKey> {
+        self.kept.iter().chain(&self.current).chain(&self.old).map(Key::changes)
     }
 
     /// Whether the key of the home's file holds beside the one that seals.

@@ -23,10 +23,16 @@ pub enum IdentityChange<'a> {
     TenantDisabled(&'a Tenant),
     /// A tenant is open again.
     TenantEnabled(&'a Tenant),
+    /// Somebody took a key as its row was found.
+    KeyAccepted(&'a ApiKey),
+    /// Somebody took a member as their row was found.
+    MemberAccepted(&'a Member),
+    /// Somebody took the name of a tenant as it was found.
+    TenantAccepted(&'a Tenant),
 }
 
 /// The actions that entries about such changes name.
-pub const IDENTITY_ACTIONS: [&str; 8] = [
+pub const IDENTITY_ACTIONS: [&str; 11] = [
     "key_created",
     "key_revoked",
     "member_added",
@@ -35,12 +41,15 @@ pub const IDENTITY_ACTIONS: [&str; 8] = [
     "tenant_created",
     "tenant_disabled",
     "tenant_enabled",
+    "key_accepted",
+    "member_accepted",
+    "tenant_accepted",
 ];
 
 impl IdentityChange<'_> {
     /// What was done, in a word of [`IDENTITY_ACTIONS`].
     pub fn action(&self) -> &'static str {
-        let [created, revoked, added, changed, removed, begun, closed, opened] = IDENTITY_ACTIONS;
+        let [created, revoked, added, changed, removed, begun, closed, opened, key, member, tenant] = IDENTITY_ACTIONS;
         match self {
             Self::KeyCreated(_) => created,
             Self::KeyRevoked(_) => revoked,
@@ -50,22 +59,31 @@ impl IdentityChange<'_> {
             Self::TenantCreated(_) => begun,
             Self::TenantDisabled(_) => closed,
             Self::TenantEnabled(_) => opened,
+            Self::KeyAccepted(_) => key,
+            Self::MemberAccepted(_) => member,
+            Self::TenantAccepted(_) => tenant,
         }
     }
 
     /// The tenant in whose chain it stands.
     pub fn tenant(&self) -> &TenantId {
         match self {
-            Self::KeyCreated(key) | Self::KeyRevoked(key) => &key.tenant,
-            Self::MemberAdded(member) | Self::MemberChanged(member) | Self::MemberRemoved(member) => &member.tenant,
-            Self::TenantCreated(tenant) | Self::TenantDisabled(tenant) | Self::TenantEnabled(tenant) => &tenant.id,
+            Self::KeyCreated(key) | Self::KeyRevoked(key) | Self::KeyAccepted(key) => &key.tenant,
+            Self::MemberAdded(member)
+            | Self::MemberChanged(member)
+            | Self::MemberRemoved(member)
+            | Self::MemberAccepted(member) => &member.tenant,
+            Self::TenantCreated(tenant)
+            | Self::TenantDisabled(tenant)
+            | Self::TenantEnabled(tenant)
+            | Self::TenantAccepted(tenant) => &tenant.id,
         }
     }
 
     /// What the entry says: whom it is about, never a secret or its digest.
     pub fn data(&self, by: &Actor) -> Object {
         let about: Vec<(&str, Value)> = match self {
-            Self::KeyCreated(key) | Self::KeyRevoked(key) => vec![
+            Self::KeyCreated(key) | Self::KeyRevoked(key) | Self::KeyAccepted(key) => vec![
                 ("key_id", key.id.as_str().into()),
                 ("name", key.name.as_str().into()),
                 ("prefix", key.shown.as_str().into()),
@@ -73,15 +91,24 @@ impl IdentityChange<'_> {
                 ("scopes", Value::Array(key.scopes.iter().map(|scope| scope.word().into()).collect())),
                 ("expires_at", key.expires_at.as_deref().map_or(Value::Null, Value::from)),
             ],
-            Self::MemberAdded(member) | Self::MemberChanged(member) | Self::MemberRemoved(member) => vec![
+            Self::MemberAdded(member)
+            | Self::MemberChanged(member)
+            | Self::MemberRemoved(member)
+            | Self::MemberAccepted(member) => vec![
                 ("subject", member.user.as_str().into()),
                 ("role", member.role.word().into()),
                 ("enabled", member.disabled_at.is_none().into()),
             ],
-            Self::TenantCreated(tenant) | Self::TenantDisabled(tenant) | Self::TenantEnabled(tenant) => {
+            Self::TenantCreated(tenant)
+            | Self::TenantDisabled(tenant)
+            | Self::TenantEnabled(tenant)
+            | Self::TenantAccepted(tenant) => {
                 vec![("subject", tenant.slug.as_str().into()), ("name", tenant.name.as_str().into())]
             }
         };
+        // Of another entry its action says it.
+        let taken = if let Self::KeyAccepted(key) = self { Some(*key) } else { None };
+        let revoked = taken.map(|key| ("revoked", Value::from(key.revoked_at.is_some())));
         let every: [(&str, Value); 4] = [
             ("action", self.action().into()),
             ("actor", by.name.as_str().into()),
@@ -89,7 +116,7 @@ impl IdentityChange<'_> {
             ("tenant_id", self.tenant().as_str().into()),
         ];
         let why = (!by.reason.is_empty()).then(|| ("reason", Value::from(by.reason.as_str())));
-        every.into_iter().chain(about).chain(why).map(|(name, value)| (name.to_owned(), value)).collect()
+        every.into_iter().chain(about).chain(revoked).chain(why).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }
 

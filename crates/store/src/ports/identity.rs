@@ -21,16 +21,17 @@ type Entry = (TenantId, Object, Touched);
 
 fn entry(change: &IdentityChange<'_>, by: &Actor) -> Entry {
     let touched = match *change {
-        IdentityChange::KeyCreated(key) | IdentityChange::KeyRevoked(key) => {
+        IdentityChange::KeyCreated(key) | IdentityChange::KeyRevoked(key) | IdentityChange::KeyAccepted(key) => {
             Touched::Key(key.tenant.clone(), key.id.clone())
         }
-        IdentityChange::MemberAdded(member) | IdentityChange::MemberChanged(member) => {
-            Touched::Member(member.tenant.clone(), member.user.clone())
-        }
+        IdentityChange::MemberAdded(member)
+        | IdentityChange::MemberChanged(member)
+        | IdentityChange::MemberAccepted(member) => Touched::Member(member.tenant.clone(), member.user.clone()),
         IdentityChange::MemberRemoved(member) => Touched::KeysOf(member.tenant.clone(), member.user.clone()),
-        IdentityChange::TenantCreated(_) | IdentityChange::TenantDisabled(_) | IdentityChange::TenantEnabled(_) => {
-            Touched::Nothing
-        }
+        IdentityChange::TenantCreated(_)
+        | IdentityChange::TenantDisabled(_)
+        | IdentityChange::TenantEnabled(_)
+        | IdentityChange::TenantAccepted(_) => Touched::Nothing,
     };
     (change.tenant().clone(), change.data(by), touched)
 }

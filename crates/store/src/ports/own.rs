@@ -13,8 +13,7 @@ use crate::Store;
 use crate::anchoring;
 use crate::database::{Database, SqlStore};
 use crate::keyring::Keyring;
-use crate::rows::identity::other_key;
-use crate::rows::identity::seals::{self, Sweep};
+use crate::rows::identity::{other_key, sealed_anew, seals};
 use crate::rows::rotation::{self, RotationBatch, SealedColumn};
 use crate::rows::{approvals, exchange, records};
 use crate::timing::HookTiming;
@@ -93,7 +92,7 @@ impl<D: Database + fmt::Debug> Store for SqlStore<D> {
         let Some(key) = keyring.change_key() else { return Ok(()) };
         // What this machine sealed by itself, other nodes do not know.
         let key = self.0.sealing().signing.iter().fold(key, |key, own| key.and_older(own.change_key()));
-        self.0.write(|db| seals::sweep(db, &key, Sweep::Older))
+        self.0.write(|db| sealed_anew::older(db, &key))
     }
 
     fn accept(&self, by: &Actor) -> Result<Vec<String>, StoreError> {

@@ -1,9 +1,11 @@
 //! Those who may ask, as rows: members, keys, links and sessions of the console, what they use.
 
+pub(crate) mod acceptance;
 pub(crate) mod console;
 pub(crate) mod keys;
 pub(crate) mod members;
 pub(crate) mod other_key;
+pub(crate) mod sealed_anew;
 pub(crate) mod sealed_row;
 pub(crate) mod seals;
 pub(crate) mod uses;

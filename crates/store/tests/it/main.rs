@@ -12,6 +12,7 @@ mod evidence;
 mod file;
 mod journal;
 mod kept_output;
+mod key_changes;
 mod kill;
 mod migrations;
 mod outage;

@@ -17,8 +17,8 @@ use pintle_store::{AnchorFile, Durability, Store, StoreKeys};
 
 use super::anchors::{World, by, in_both};
 
-const KEY: &str = "0193a5b0-7000-7000-8000-0000000000c1";
-const SECOND: &str = "0193a5b0-7000-7000-8000-0000000000c2";
+pub(crate) const KEY: &str = "0193a5b0-7000-7000-8000-0000000000c1";
+pub(crate) const SECOND: &str = "0193a5b0-7000-7000-8000-0000000000c2";
 const ACME: &str = "0193a5b0-7000-7000-8000-0000000000d1";
 
 /// What a row of one who may do nothing any more says.
@@ -28,12 +28,12 @@ fn at() -> String {
     "2026-11-24T10:00:00Z".to_owned()
 }
 
-fn member(user: &str, role: CallerRole) -> Member {
+pub(crate) fn member(user: &str, role: CallerRole) -> Member {
     let tenant = TenantId::default_tenant();
     Member { tenant, user: user.into(), role, disabled_at: None, created_at: at(), created_by: "anna".into() }
 }
 
-fn key(id: &str, owner: &str) -> ApiKey {
+pub(crate) fn key(id: &str, owner: &str) -> ApiKey {
     ApiKey {
         tenant: TenantId::default_tenant(),
         id: id.into(),
@@ -48,12 +48,12 @@ fn key(id: &str, owner: &str) -> ApiKey {
     }
 }
 
-fn digest(secret: &str) -> SecretDigest {
+pub(crate) fn digest(secret: &str) -> SecretDigest {
     SecretDigest::of(secret)
 }
 
 /// Ben is a viewer with a key, zoe an administrator; there is a second tenant.
-fn filled(world: &World<'_>) -> Arc<dyn Store> {
+pub(crate) fn filled(world: &World<'_>) -> Arc<dyn Store> {
     let store = world.open().unwrap();
     assert_eq!(store.rules().unwrap().shut, None);
     let acme = Tenant { id: TenantId::from(ACME), slug: "acme".into(), name: "Acme".into(), created_at: at() };
@@ -64,12 +64,12 @@ fn filled(world: &World<'_>) -> Arc<dyn Store> {
     store
 }
 
-fn role(store: &dyn Store, user: &str) -> Option<CallerRole> {
+pub(crate) fn role(store: &dyn Store, user: &str) -> Option<CallerRole> {
     let found = store.member(&TenantId::default_tenant(), user).unwrap()?;
     found.disabled_at.is_none().then_some(found.role)
 }
 
-fn is_good(store: &dyn Store, secret: &str) -> bool {
+pub(crate) fn is_good(store: &dyn Store, secret: &str) -> bool {
     store.key_of(&digest(secret)).unwrap().is_some_and(|key| key.is_good(Timestamp::now()))
 }
 

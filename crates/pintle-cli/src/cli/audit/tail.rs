@@ -11,7 +11,7 @@ use domain::audit::{AuditEntry, AuditKind};
 use domain::execution::DETAIL_READ;
 use domain::id::{HookId, TenantId};
 use domain::json::Value;
-use domain::store::{AuditStore, IDENTITY_ACTIONS, NO_HOOK, StoredCall};
+use domain::store::{AuditStore, IDENTITY_ACTIONS, NO_HOOK, STORE_ACCEPTED, StoredCall};
 use rules::record::is_own_reason;
 use store::Store;
 
@@ -191,10 +191,12 @@ fn line(entry: &AuditEntry, tenant: Option<&str>, names: &BTreeMap<HookId, Strin
         AuditKind::Change if IDENTITY_ACTIONS.contains(&text("action")) => {
             let place = [text("subject"), text("role"), text("prefix")].join(" ");
             let by = format!("by {}", text("actor"));
-            let state = match data["enabled"].as_bool() {
-                Some(false) => "disabled",
-                Some(true) if text("action") == "member_changed" => "enabled",
-                Some(true) | None => "",
+            let state = match (data["enabled"].as_bool(), data["revoked"].as_bool()) {
+                (Some(false), _) => "disabled",
+                (Some(true), _) if ["member_changed", "member_accepted"].contains(&text("action")) => "enabled",
+                (_, Some(true)) => "revoked",
+                (_, Some(false)) => "live",
+                (Some(true) | None, None) => "",
             };
             let (by, why) = match (state, text("reason")) {
                 ("", reason) => (by, reason),
@@ -202,6 +204,9 @@ fn line(entry: &AuditEntry, tenant: Option<&str>, names: &BTreeMap<HookId, Strin
                 (state, reason) => (format!("{by}  {state}"), reason),
             };
             (place, text("action"), by, why)
+        }
+        AuditKind::Change if text("action") == STORE_ACCEPTED => {
+            ("store".to_owned(), STORE_ACCEPTED, format!("by {}", text("actor")), text("reason"))
         }
         AuditKind::Change if text("hook_id") == NO_HOOK => {
             ("budget".to_owned(), text("action"), format!("by {}", text("actor")), because(&data["diff"]))
@@ -283,6 +288,13 @@ mod tests {
         let open =
             json!({"action": "member_changed", "subject": "ben", "role": "viewer", "enabled": true, "actor": "anna"});
         assert!(check(AuditKind::Change, open).contains("member_changed  by anna  enabled"));
+        let role = json!({"action": "member_accepted", "subject": "eve", "role": "admin", "enabled": true, "actor": "cli", "reason": "it had no seal"});
+        assert!(check(AuditKind::Change, role).contains("eve admin  member_accepted  by cli  enabled  it had no seal"));
+        let back =
+            json!({"action": "key_accepted", "subject": "eve", "prefix": "pintle_a", "revoked": false, "actor": "cli"});
+        assert!(check(AuditKind::Change, back).contains("key_accepted  by cli  live"));
+        let older = json!({"action": "store_accepted", "actor": "cli", "reason": "an older copy of the store"});
+        assert!(check(AuditKind::Change, older).contains("store  store_accepted  by cli  an older copy of the store"));
         let set = json!({"action": "updated", "hook_id": NO_HOOK, "actor": "anna", "diff": [{"path": "/reason", "value": "a quiet month"}]});
         assert!(check(AuditKind::Change, set).contains("budget  updated  by anna  a quiet month"));
         insta::assert_snapshot!(check(AuditKind::Change, member), @"2027-01-15 08:00:00 UTC  change    ben viewer  member_changed  by anna  #1");

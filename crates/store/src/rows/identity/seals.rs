@@ -19,7 +19,7 @@ use super::{console, keys, members};
 use crate::anchor_file::AnchorFile;
 use crate::db::{Db, Failure};
 use crate::keyring::ENV_KEYS;
-use crate::rows::audit::{head, number};
+use crate::rows::audit::number;
 use crate::rows::tenants;
 use crate::rules;
 use crate::sealing::StoreKeys;
@@ -47,6 +47,15 @@ pub(crate) enum RowDoubt {
 }
 
 impl RowDoubt {
+    /// The same of a row that somebody takes all the same.
+    pub(super) fn why_before(self) -> &'static str {
+        match self {
+            Self::Unsealed => "it had no seal",
+            Self::Other => "its seal was not one of the keys here over what it says",
+            Self::Older => "the audit chain tells of a later change of it",
+        }
+    }
+
     fn why(self) -> &'static str {
         match self {
             Self::Unsealed => "it has no seal",
@@ -57,6 +66,13 @@ impl RowDoubt {
             Self::Older => "the audit chain tells of a later change of it",
         }
     }
+}
+
+/// What the audit chain says last of a row.
+pub(super) struct LastSaid {
+    /// In which of its rows.
+    pub(super) entry: u64,
+    pub(super) data: Object,
 }
 
 /// What rows are held against.
@@ -87,7 +103,7 @@ impl RowSeals {
     fn doubt<T>(
         &self,
         row: &SealedRow<T>,
-        newest: impl FnOnce(u64) -> Result<Option<u64>, Failure>,
+        newest: impl FnOnce(u64) -> Result<Option<LastSaid>, Failure>,
     ) -> Result<Option<RowDoubt>, Failure> {
         Ok(match self.proven(row) {
             Err(doubt) => Some(doubt),
@@ -108,22 +124,34 @@ impl RowSeals {
         Ok(self.counted(row.it, doubt))
     }
 
-    fn member_doubt(&self, db: &dyn Db, row: &SealedRow<Member>) -> Result<Option<RowDoubt>, Failure> {
-        let (tenant, like) = (&row.it.tenant, containing("subject", &row.it.user));
-        let is_it = |about: &About<'_>| *about == About::Member(&row.it.user, about.is_gone());
-        self.doubt(row, |after| self.newest(db, (tenant, after), &Wanted { like: &like, is_it: &is_it }))
+    pub(super) fn member_doubt(&self, db: &dyn Db, row: &SealedRow<Member>) -> Result<Option<RowDoubt>, Failure> {
+        self.doubt(row, |after| self.last_of_member(db, &row.it, after))
     }
 
-    /// With a member go their keys.
-    fn key_doubt(&self, db: &dyn Db, row: &SealedRow<ApiKey>) -> Result<Option<RowDoubt>, Failure> {
-        let (tenant, key, owner) = (&row.it.tenant, &row.it.id, &row.it.owner);
-        self.doubt(row, |after| {
-            let (like, is_it) = (containing("key_id", key), |it: &About<'_>| *it == About::Key(key));
-            let changed = self.newest(db, (tenant, after), &Wanted { like: &like, is_it: &is_it })?;
-            let (like, is_it) = (containing("subject", owner), |it: &About<'_>| *it == About::Member(owner, true));
-            let removed = self.newest(db, (tenant, after), &Wanted { like: &like, is_it: &is_it })?;
-            Ok(changed.max(removed))
-        })
+    pub(super) fn key_doubt(&self, db: &dyn Db, row: &SealedRow<ApiKey>) -> Result<Option<RowDoubt>, Failure> {
+        self.doubt(row, |after| self.last_of_key(db, &row.it, after))
+    }
+
+    /// Whether a row has a seal of a chain that ends with the row `end`: entries that are still to come are later ones.
+    pub(super) fn is_within<T>(&self, row: &SealedRow<T>, end: u64) -> bool {
+        matches!(self.proven(row), Ok(Some(entry)) if entry <= end)
+    }
+
+    /// What is said of a member after the row `after` of the chain.
+    pub(super) fn last_of_member(&self, db: &dyn Db, member: &Member, after: u64) -> Result<Option<LastSaid>, Failure> {
+        let like = containing("subject", &member.user);
+        let is_it = |about: &About<'_>| *about == About::Member(&member.user, about.is_gone());
+        self.newest(db, (&member.tenant, after), &Wanted { like: &like, is_it: &is_it })
+    }
+
+    /// What is said of a key after the row `after` of the chain. With a member go their keys.
+    pub(super) fn last_of_key(&self, db: &dyn Db, key: &ApiKey, after: u64) -> Result<Option<LastSaid>, Failure> {
+        let (like, is_it) = (containing("key_id", &key.id), |it: &About<'_>| *it == About::Key(&key.id));
+        let changed = self.newest(db, (&key.tenant, after), &Wanted { like: &like, is_it: &is_it })?;
+        let (like, is_it) =
+            (containing("subject", &key.owner), |it: &About<'_>| *it == About::Member(&key.owner, true));
+        let removed = self.newest(db, (&key.tenant, after), &Wanted { like: &like, is_it: &is_it })?;
+        Ok([changed, removed].into_iter().flatten().max_by_key(|said| said.entry))
     }
 
     /// A session of the console, if nobody but Pintle began it.
@@ -165,7 +193,7 @@ impl RowSeals {
         db: &dyn Db,
         (tenant, after): (&TenantId, u64),
         wanted: &Wanted<'_>,
-    ) -> Result<Option<u64>, Failure> {
+    ) -> Result<Option<LastSaid>, Failure> {
         let Some(tenant) = rules::uuid(tenant.as_str()) else { return Ok(None) };
         let sql = "SELECT seq, body, prev FROM audit_log WHERE tenant_id = ?1 AND seq > ?2 \
                    AND kind IN ('change', 'trip') AND body LIKE ?3 ESCAPE '\\' ORDER BY seq";
@@ -173,10 +201,10 @@ impl RowSeals {
         db.each(sql, &[tenant.into(), number(after), wanted.like.into()], &mut |row| {
             let Ok(body) = crate::body::read::<Object>(&row.text("body")?) else { return Ok(()) };
             let Ok(prev) = row.text("prev")?.parse::<Hash>() else { return Ok(()) };
-            let data = body.get("data").and_then(Value::as_object);
-            let is_about = data.and_then(about).is_some_and(|about| (wanted.is_it)(&about));
+            let Some(data) = body.get("data").and_then(Value::as_object) else { return Ok(()) };
+            let is_about = about(data).is_some_and(|about| (wanted.is_it)(&about));
             if is_about && ChangeKey::proof(self.key.as_ref(), &prev, &body) == ChangeProof::Sealed {
-                found = Some(row.count("seq")?);
+                found = Some(LastSaid { entry: row.count("seq")?, data: data.clone() });
             }
             Ok(())
         })?;
@@ -216,7 +244,7 @@ fn of_session(session: &ConsoleSession) -> String {
     format!("the console session {} of tenant {}", named(&session.id), session.tenant)
 }
 
-fn named(name: &str) -> String {
+pub(super) fn named(name: &str) -> String {
     format!("`{}`", name.escape_debug())
 }
 
@@ -260,11 +288,11 @@ impl About<'_> {
 
 fn about(data: &Object) -> Option<About<'_>> {
     let text = |name: &str| data.get(name).and_then(Value::as_str);
-    let [created, revoked, added, changed, removed, ..] = IDENTITY_ACTIONS;
+    let [created, revoked, added, changed, removed, _, _, _, key_taken, member_taken, _] = IDENTITY_ACTIONS;
     let action = text("action")?;
-    if [created, revoked].contains(&action) {
+    if [created, revoked, key_taken].contains(&action) {
         text("key_id").map(About::Key)
-    } else if [added, changed, removed].contains(&action) {
+    } else if [added, changed, removed, member_taken].contains(&action) {
         text("subject").map(|user| About::Member(user, action == removed))
     } else {
         None
@@ -290,65 +318,16 @@ pub(crate) fn seal(db: &dyn Db, key: &ChangeKey, touched: &Touched, entry: u64) 
     }
 }
 
-fn seal_member(db: &dyn Db, key: &ChangeKey, row: &SealedRow<Member>, entry: u64) -> Result<(), Failure> {
+pub(super) fn seal_member(db: &dyn Db, key: &ChangeKey, row: &SealedRow<Member>, entry: u64) -> Result<(), Failure> {
     let sql = "UPDATE members SET seal = ?3 WHERE tenant_id = ?1 AND user_id = ?2";
     let cells = [row.it.tenant.as_str().into(), (&row.it.user).into(), key.seal_row(entry, &row.says).into()];
     db.run(sql, &cells).map(drop)
 }
 
-fn seal_key(db: &dyn Db, key: &ChangeKey, row: &SealedRow<ApiKey>, entry: u64) -> Result<(), Failure> {
+pub(super) fn seal_key(db: &dyn Db, key: &ChangeKey, row: &SealedRow<ApiKey>, entry: u64) -> Result<(), Failure> {
     let sql = "UPDATE api_keys SET seal = ?3 WHERE tenant_id = ?1 AND id = ?2";
     let cells = [row.it.tenant.as_str().into(), (&row.it.id).into(), key.seal_row(entry, &row.says).into()];
     db.run(sql, &cells).map(drop)
-}
-
-/// Which rows are sealed at a start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sweep {
-    /// Those of before there were seals, unless somebody sealed any; and what an older key sealed.
-    First,
-    /// What an older key sealed.
-    Older,
-    /// All: somebody takes them as they are.
-    All,
-}
-
-/// Seals rows of members and keys with the key that seals now.
-pub(crate) fn sweep(db: &dyn Db, key: &ChangeKey, which: Sweep) -> Result<(), Failure> {
-    let takes_unsealed = match which {
-        Sweep::First => !any(db)?,
-        Sweep::Older => false,
-        Sweep::All => true,
-    };
-    // What is taken now is as it is at the end of the chain.
-    let entry_of = |tenant: &TenantId, says: &Value, seal: Option<&str>| {
-        let is_taken = match ChangeKey::row_proof(Some(key), says, seal) {
-            RowProof::Sealed { entry, is_current: false } if which != Sweep::All => return Ok(Some(entry)),
-            RowProof::Sealed { .. } | RowProof::Other => which == Sweep::All,
-            RowProof::Unsealed => takes_unsealed,
-        };
-        if is_taken { head(db, tenant).map(|head| Some(head.seq)) } else { Ok::<_, Failure>(None) }
-    };
-    for row in members::every(db)?.0 {
-        if let Some(entry) = entry_of(&row.it.tenant, &row.says, row.seal.as_deref())? {
-            seal_member(db, key, &row, entry)?;
-        }
-    }
-    for row in keys::every(db)?.0 {
-        if let Some(entry) = entry_of(&row.it.tenant, &row.says, row.seal.as_deref())? {
-            seal_key(db, key, &row, entry)?;
-        }
-    }
-    Ok(())
-}
-
-/// Whether any row has a seal: then those that have none are not of before.
-fn any(db: &dyn Db) -> Result<bool, Failure> {
-    let mut tables = ["members", "api_keys"].into_iter();
-    tables.try_fold(false, |found, table| {
-        let sql = format!("SELECT seal FROM {table} WHERE seal IS NOT NULL LIMIT 1");
-        Ok(found || db.one(&sql, &[], |row| row.string("seal"))?.is_some())
-    })
 }
 
 /// A row that grants nothing, or all of them that another key sealed.
@@ -361,7 +340,7 @@ pub(crate) struct Doubted {
 /// The rows that grant nothing.
 pub(crate) fn doubts(db: &dyn Db, keys: &StoreKeys) -> Result<Vec<Doubted>, Failure> {
     let seals = RowSeals::of(keys);
-    let slugs: Slugs = tenants::all(db)?.into_iter().map(|tenant| (tenant.id, tenant.slug)).collect();
+    let slugs = slugs(db)?;
     let ((members, odd), (keys, more)) = (members::every(db)?, keys::every(db)?);
     let (sessions, most) = console::every(db)?;
     let unreadable = |text| Doubted { text, remedy: "look at it with a tool for databases".into() };
@@ -419,9 +398,13 @@ fn all_of_another_key(called: &[&str]) -> Doubted {
 }
 
 /// The names of tenants, by their ids.
-type Slugs = BTreeMap<TenantId, String>;
+pub(super) type Slugs = BTreeMap<TenantId, String>;
 
-fn slug<'a>(slugs: &'a Slugs, tenant: &'a TenantId) -> &'a str {
+pub(super) fn slugs(db: &dyn Db) -> Result<Slugs, Failure> {
+    Ok(tenants::all(db)?.into_iter().map(|tenant| (tenant.id, tenant.slug)).collect())
+}
+
+pub(super) fn slug<'a>(slugs: &'a Slugs, tenant: &'a TenantId) -> &'a str {
     slugs.get(tenant).map_or(tenant.as_str(), String::as_str)
 }
 
