@@ -265,7 +265,8 @@ impl HostRules {
 /// What the anchor says of the rules of a store, a line each.
 pub fn in_doubt(rules: &StoredRules) -> Vec<String> {
     let acts = rules.doubts.iter().filter(|doubt| doubt.rule.acts);
-    let doubts = acts.map(|doubt| format!("{}; what it guards stays shut; {}", doubt.text(), doubt.remedy()));
+    let doubts =
+        acts.map(|doubt| format!("{}; what it guards stays shut; {}", doubt.text(), doubt.remedy(rules.is_of_server)));
     rules.shut.iter().cloned().chain(doubts).collect()
 }
 

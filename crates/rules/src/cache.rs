@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use domain::anchor::{AnchoredRule, RuleDoubt};
+use domain::anchor::RuleDoubt;
 use domain::breaker::BreakerRun;
 use domain::hook::Hook;
 use domain::id::{AgentId, HookId, TenantId};
@@ -358,7 +358,7 @@ impl RuleCache {
         let is_own = |extra_hooks: &&ExtraHook| extra_hooks.tenant.is_none() || extra_hooks.tenant.as_ref() == tenant;
         let mut mounted: Vec<Mounted> =
             cache_state.stubs.iter().filter(is_own).map(|extra_hooks| extra_hooks.mounted.clone()).collect();
-        let is_meant = |rule: &AnchoredRule| rule.scope == HookScope::Global || tenant == Some(&rule.tenant_id);
+        let is_meant = |it: &&RuleDoubt| it.rule.scope == HookScope::Global || tenant == Some(&it.rule.tenant_id);
         let excepted = exceptions(rows);
         // Where the store as a whole is in doubt, no rule of it is asked.
         if let Some(why) = &cache_state.rules.shut {
@@ -366,7 +366,7 @@ impl RuleCache {
             return mounted.into();
         }
         mounted.extend(tenant.filter(|it| cache_state.rules.disabled.contains(it)).map(|_| disabled()));
-        mounted.extend(doubts.iter().filter(|doubt| is_meant(&doubt.rule)).map(|doubt| doubted(doubt, agents)));
+        mounted.extend(doubts.iter().filter(is_meant).map(|it| doubted((it, cache_state.rules.is_of_server), agents)));
         for hook in hooks.iter().filter(|hook| doubts.iter().all(|doubt| doubt.hook != hook.id)) {
             // What is shipped and switched off is nobody's rule: it would stand in every record.
             let is_off = hook.source == Source::Builtin && !hook.is_candidate();

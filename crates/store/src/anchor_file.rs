@@ -20,6 +20,12 @@ use sha2::{Digest as _, Sha256};
 /// How the names of these files begin.
 pub const ANCHOR_PREFIX: &str = "anchor-";
 
+/// What brings a store back that is a file.
+const RESTORE: &str = "`pintle store restore FILE`";
+
+/// What brings a store back that is a database of a server.
+const RESTORE_AT_SERVER: &str = "the server's own tools";
+
 /// Most names of guards that a message has.
 const MAX_NAMES: usize = 10;
 
@@ -31,6 +37,8 @@ const NAME_BYTES: usize = 8;
 pub struct AnchorFile {
     path: PathBuf,
     shown: String,
+    /// What brings the store back: no file is put in the place of a database of a server.
+    restoring: &'static str,
     /// Whether the store is what it was when its rules were read: what is signed before is not taken for its end.
     pub(crate) is_good: AtomicBool,
     /// Whether it is not: nothing is signed over it.
@@ -63,6 +71,7 @@ impl AnchorFile {
         Self {
             path: home.join(format!("{ANCHOR_PREFIX}{name}.json")),
             shown: shown_url(url),
+            restoring: if url.starts_with("sqlite:") { RESTORE } else { RESTORE_AT_SERVER },
             is_good: AtomicBool::new(false),
             is_shut: AtomicBool::new(false),
             has_row_seals: AtomicBool::new(false),
@@ -147,7 +156,7 @@ impl AnchorFile {
     pub fn lost(&self) -> Option<String> {
         let anchor = self.read().ok()??;
         let guards: Vec<&AnchoredRule> = anchor.guards().collect();
-        (!guards.is_empty()).then(|| lost(&guards))
+        (!guards.is_empty()).then(|| lost(&guards, self.restoring))
     }
 
     /// Keeps other processes from it until what is returned is dropped.
@@ -240,33 +249,36 @@ impl AnchorFile {
 
     /// Why every gate stays shut; nothing if the store is what it was.
     pub(crate) fn shut(&self, anchor: Option<&Anchor>, standing: &AnchorStanding) -> Option<String> {
-        let shown = &self.shown;
+        let Self { shown, restoring, .. } = self;
         let guards: Vec<&AnchoredRule> = anchor.into_iter().flat_map(Anchor::guards).collect();
         match standing {
             AnchorStanding::Fresh | AnchorStanding::Same | AnchorStanding::Ahead => None,
             AnchorStanding::Older(why) => Some(format!(
                 "the store at {shown} is an older copy of itself: {why}; every gate stays shut: put the newer one back \
-                 with `pintle store restore FILE`, or take this one with `pintle store accept`"
+                 with {restoring}, or take this one with `pintle store accept`"
             )),
             AnchorStanding::Rewritten(why) => Some(format!(
                 "the end of the audit chain of the store at {shown} was rewritten by something other than Pintle: \
-                 {why}; every gate stays shut: put the store back as it was with `pintle store restore FILE`, or take it \
+                 {why}; every gate stays shut: put the store back as it was with {restoring}, or take it \
                  so with `pintle store accept`"
             )),
             AnchorStanding::Renamed(why) => Some(format!(
                 "a tenant of the store at {shown} was renamed by something other than Pintle: {why}; every gate stays \
                  shut until somebody takes it so with `pintle store accept`"
             )),
-            AnchorStanding::Lost { .. } => {
-                Some(format!("the store at {shown} is new, and not the one that was here: {}", lost(&guards)))
+            AnchorStanding::Lost { .. } => Some(format!(
+                "the store at {shown} is new, and not the one that was here: {}",
+                lost(&guards, restoring)
+            )),
+            AnchorStanding::Foreign { .. } => {
+                Some(format!("the store at {shown} is another one: {}", lost(&guards, restoring)))
             }
-            AnchorStanding::Foreign { .. } => Some(format!("the store at {shown} is another one: {}", lost(&guards))),
         }
     }
 }
 
 /// What is lost, and what to do.
-fn lost(guards: &[&AnchoredRule]) -> String {
+fn lost(guards: &[&AnchoredRule], restoring: &str) -> String {
     let mut names: Vec<String> = guards.iter().map(|rule| format!("`{}`", rule.name.escape_debug())).collect();
     names.sort();
     let (count, more) = (names.len(), names.len().saturating_sub(MAX_NAMES));
@@ -274,8 +286,8 @@ fn lost(guards: &[&AnchoredRule]) -> String {
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     let what = if count == 1 { "guard is" } else { "guards are" };
     format!(
-        "{count} {what} lost ({}{more}), so every gate stays shut; bring the store back with `pintle store restore \
-         FILE`, or go on without with `pintle store forget --yes-i-lose-{count}-guards`",
+        "{count} {what} lost ({}{more}), so every gate stays shut; bring the store back with {restoring}, \
+         or go on without with `pintle store forget --yes-i-lose-{count}-guards`",
         names.join(", ")
     )
 }

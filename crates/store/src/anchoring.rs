@@ -107,12 +107,12 @@ pub(crate) fn may_change<D: Database>(database: &D, hooks: &[&HookId]) -> Result
     let Some(file) = &database.sealing().anchor else { return Ok(()) };
     let _lock = file.lock();
     let anchor = file.read()?;
-    let (_, Comparison { standing, doubts, .. }) = compared(database, anchor.as_ref())?;
+    let (rules, Comparison { standing, doubts, .. }) = compared(database, anchor.as_ref())?;
     if let Some(why) = file.shut(anchor.as_ref(), &standing) {
         return Err(StoreError::Conflict(why));
     }
     match doubts.iter().find(|doubt| hooks.contains(&&doubt.hook)) {
-        Some(doubt) => Err(StoreError::Conflict(format!("{}; {}", doubt.text(), doubt.remedy()))),
+        Some(doubt) => Err(StoreError::Conflict(format!("{}; {}", doubt.text(), doubt.remedy(rules.is_of_server)))),
         None => Ok(()),
     }
 }
@@ -145,7 +145,7 @@ pub(crate) fn accept<D: Database>(database: &D, by: &Actor) -> Result<Vec<String
     let Comparison { doubts, unsigned, .. } = compare(known.as_ref(), &seen);
     let unreadable = |doubt: &&RuleDoubt| matches!(doubt.why, DoubtKind::Unreadable(_));
     if let Some(odd) = doubts.iter().find(unreadable) {
-        return Err(StoreError::Conflict(format!("{}; {}", odd.text(), odd.remedy())));
+        return Err(StoreError::Conflict(format!("{}; {}", odd.text(), odd.remedy(rules.is_of_server))));
     }
     let missed = known.as_ref().map(|known| without_signatures(known, &seen)).unwrap_or_default();
     let missed: Vec<StoreAcceptance> = missed.into_iter().filter(|told| unsigned.contains(&told.why)).collect();

@@ -102,16 +102,26 @@ impl RuleDoubt {
         }
     }
 
-    /// What a person does about it.
-    pub fn remedy(&self) -> &'static str {
-        match self.why {
-            DoubtKind::Unreadable(_) => "fix or delete its row with a tool for databases, then `pintle store accept`",
-            DoubtKind::OtherKey => {
+    /// What a person does about it. A store that `is_of_server`, a database of a server, is restored with the server's
+    /// own tools.
+    pub fn remedy(&self, is_of_server: bool) -> &'static str {
+        match (&self.why, is_of_server) {
+            (DoubtKind::Unreadable(_), _) => {
+                "fix or delete its row with a tool for databases, then `pintle store accept`"
+            }
+            (DoubtKind::OtherKey, false) => {
                 "if that host is yours, give both the same `PINTLE_ENCRYPTION_KEY`, or take it with `pintle store \
                  accept`; else `pintle store restore FILE`"
             }
-            DoubtKind::Edited | DoubtKind::Missing | DoubtKind::Foreign | DoubtKind::Unsealed => {
+            (DoubtKind::OtherKey, true) => {
+                "if that host is yours, give both the same `PINTLE_ENCRYPTION_KEY`, or take it with `pintle store \
+                 accept`; else restore the database with the server's own tools"
+            }
+            (DoubtKind::Edited | DoubtKind::Missing | DoubtKind::Foreign | DoubtKind::Unsealed, false) => {
                 "if that is meant, `pintle store accept`; else `pintle store restore FILE`"
+            }
+            (DoubtKind::Edited | DoubtKind::Missing | DoubtKind::Foreign | DoubtKind::Unsealed, true) => {
+                "if that is meant, `pintle store accept`; else restore the database with the server's own tools"
             }
         }
     }

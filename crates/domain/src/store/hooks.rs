@@ -32,6 +32,8 @@ pub struct StoredRules {
     pub doubts: Vec<RuleDoubt>,
     /// Why the store as a whole is not to be relied on, and what to do: then every gate stays shut.
     pub shut: Option<String>,
+    /// Whether the store is a database of a server, which is restored with the server's own tools.
+    pub is_of_server: bool,
 }
 
 /// A circuit breaker of a global hook that is open for one tenant.

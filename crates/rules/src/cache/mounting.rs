@@ -173,7 +173,7 @@ impl GuardedEvents {
 }
 
 /// The hook in the place of a rule whose row is not as it was left: it refuses where the rule acted, and nowhere else.
-pub(super) fn doubted(doubt: &RuleDoubt, agents: &[AgentId]) -> Mounted {
+pub(super) fn doubted((doubt, is_of_server): (&RuleDoubt, bool), agents: &[AgentId]) -> Mounted {
     let rule = &doubt.rule;
     let matcher = match rule.matcher.as_str() {
         "" => None,
@@ -186,7 +186,7 @@ pub(super) fn doubted(doubt: &RuleDoubt, agents: &[AgentId]) -> Mounted {
         None => GATES.to_vec(),
     };
     let scope = agents_of(rule.scope, (&rule.tenant_id, &rule.agent_ids), agents);
-    let why = format!("{}; {}", doubt.text(), doubt.remedy());
+    let why = format!("{}; {}", doubt.text(), doubt.remedy(is_of_server));
     stub((&rule.name, "store"), &why, GuardedEvents { kinds, matcher, scope })
 }
 

@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use super::anchor::{EPOCH, ROW};
 use super::identity::members;
 use super::{audit, epoch, executions, tenants};
-use crate::db::{Cell, Columns, Db, Failure, limit_of, moment};
+use crate::db::{Cell, Columns, Db, Dialect, Failure, limit_of, moment};
 use crate::evidence::{self, Note};
 use crate::refusal::swallowed;
 use crate::rules::{self, CREATED, DELETED, RESET, RowChange, TRIPPED};
@@ -29,7 +29,8 @@ use columns::{COLUMNS, cells, hook};
 /// Everything that puts rules in force. In one transaction, or the parts do not fit together.
 pub(crate) fn rules(db: &dyn Db) -> Result<StoredRules, Failure> {
     let (tenants, disabled) = (tenants::all(db)?, members::disabled(db)?);
-    let mut found = StoredRules { epoch: epoch::now(db)?, tenants, disabled, ..StoredRules::default() };
+    let (epoch, is_of_server) = (epoch::now(db)?, db.dialect() == Dialect::Postgres);
+    let mut found = StoredRules { epoch, tenants, disabled, is_of_server, ..StoredRules::default() };
     db.each(&format!("SELECT {COLUMNS} FROM agent_hooks ORDER BY id"), &[], &mut |row| {
         match hook(db.dialect(), row) {
             Ok(rule) => found.hooks.push(rule),

@@ -258,7 +258,7 @@ fn a_row_that_is_no_rule_is_in_doubt_and_no_other_is() {
             let doubts: Vec<_> = rules.doubts.iter().map(|doubt| (doubt.hook.as_str(), &*doubt.rule.matcher)).collect();
             assert_eq!((&rules.shut, doubts), (&None, vec![(EDITED, "^exec$")]), "{column} = {value}");
             // Which rule, which row, where in it, what belongs there, what is there, and what to do.
-            let (text, remedy) = (rules.doubts[0].text(), rules.doubts[0].remedy());
+            let (text, remedy) = (rules.doubts[0].text(), rules.doubts[0].remedy(rules.is_of_server));
             let begins = format!(
                 "the stored rule `no-rm` cannot be read: hook `{EDITED}`: column `{column}` of `agent_hooks`: "
             );
@@ -314,6 +314,24 @@ fn rules_that_come_and_go_behind_our_back_are_in_doubt() {
         // A breaker that somebody opens beside a rule takes it out as well.
         let taken = world.open().unwrap().accept(&by()).unwrap();
         assert_eq!((taken.len(), world.wrong()), (2, Ok(vec![])));
+    });
+}
+
+#[test]
+fn nobody_is_told_to_put_a_file_in_the_place_of_a_database_of_a_server() {
+    in_both(|world| {
+        let check = |said: &str| {
+            let (file, server) = ("`pintle store restore FILE`", "the server's own tools");
+            let (named, other) = if world.is_postgres() { (server, file) } else { (file, server) };
+            assert!(said.contains(named) && !said.contains(other), "{said}");
+        };
+        world.tell(&format!("UPDATE agent_hooks SET matcher = '^x$' WHERE id = '{EDITED}'"));
+        let rules = world.rules();
+        check(rules.doubts[0].remedy(rules.is_of_server));
+        let refused = world.open().unwrap().change(vec![RuleChange::delete(HookId::from(EDITED))], &by());
+        check(&refused.unwrap_err().to_string());
+        world.tell("UPDATE hook_epoch SET epoch = epoch - 1");
+        check(&world.wrong().unwrap_err());
     });
 }
 
