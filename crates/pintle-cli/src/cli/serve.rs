@@ -98,6 +98,7 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
     let changes = Changes::of(&host)?;
     session::all_servers(&host).await;
     let guards = session::ready(&host, args.strict).await?;
+    let unfit = session::unfit(&host, &guards);
     for why in host.unusables().into_iter().chain(exposures(&host, args)?) {
         terminal::warn(&prose(&why));
     }
@@ -114,7 +115,7 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
         lines.iter().for_each(|line| terminal::note(line));
         let faults = gateway.door_faults().await;
         faults.iter().for_each(|why| terminal::warn(&prose(why)));
-        let well = faults.is_empty() && guards.iter().all(|(_, health)| !health.stops_a_strict_start());
+        let well = faults.is_empty() && unfit.is_empty();
         gateway.drain(&hurried()).await;
         return Ok(if well { 0 } else { NOT_WELL });
     }
