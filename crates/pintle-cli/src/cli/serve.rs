@@ -87,6 +87,9 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
     let mut stops = Stops::listen(false)?;
     let news = News::default();
     let (mut lock, host) = alone(global, args, &news)?;
+    if args.check {
+        host.store.check_pages().map_err(served)?;
+    }
     let mut settings = GatewaySettings::new(&host.loaded.config.gateway, host.env(), &args.listen, has_keys(&host)?)
         .map_err(refused)?;
     settings.doctor = doctor(global);

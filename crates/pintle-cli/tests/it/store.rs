@@ -253,6 +253,30 @@ fn signatures_that_are_gone_are_named_until_a_person_takes_it() {
     assert!(!doctor.out.contains(gone), "{doctor}");
 }
 
+/// Spoils the page in which sessions begin.
+const SPOIL: &str = "
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchall()
+(page,) = db.execute('SELECT rootpage FROM sqlite_schema WHERE name = ?', ('sessions',)).fetchone()
+(size,) = db.execute('PRAGMA page_size').fetchone()
+db.close()
+with open(sys.argv[1], 'r+b') as file:
+    file.seek((page - 1) * size)
+    file.write(bytes([0xa5]) * size)
+";
+
+#[test]
+fn a_page_that_no_canary_reads_is_looked_at_too() {
+    let (_model, env) = guarded();
+    let store = env.path("data/pintle/pintle.db");
+    assert!(env.command("python3").args(["-c", SPOIL]).arg(&store).status().unwrap().success());
+    let seen = env.pintle(&["doctor"]);
+    assert!(seen.code != Some(0) && seen.out.contains("is damaged or no SQLite database"), "{seen}");
+    let seen = env.pintle(&["serve", "--check"]);
+    assert!(seen.code == Some(1) && seen.err.contains("pintle store restore FILE"), "{seen}");
+}
+
 #[test]
 fn only_a_person_does_it() {
     for args in [&["store", "accept"][..], &["store", "forget"], &["store", "restore", "x"]] {
