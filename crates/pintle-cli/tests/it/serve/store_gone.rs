@@ -41,6 +41,11 @@ fn an_older_copy_that_a_person_takes_opens_the_gates_of_a_running_server() {
     fs::copy(&copy, &file).unwrap();
     let seen = env.pintle(&["serve", "--check"]);
     assert!(seen.code == Some(5) && seen.err.contains("is an older copy of itself"), "{seen}");
+    let record = r#"{"event": "pre_tool_use", "name": "one-more", "handler_type": "script", "scope": "tenant",
+        "config": {"source": "function handle(event) { return {decision: 'allow'}; }"}}"#;
+    env.write("here/record.json", record);
+    let seen = env.on_terminal("", &["hooks", "add", "record.json"]);
+    assert!(seen.code != Some(0) && seen.out.contains("older") && !seen.out.contains("version conflict"), "{seen}");
     let server = Server::start(env);
     let (status, parts) = server.get("/readyz");
     assert_eq!((status, &parts["store"]), (503, &"not ok".into()), "no turn gets further than its prompt");
