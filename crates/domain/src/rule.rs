@@ -134,6 +134,18 @@ impl Rule {
         self.metadata.get(IN_FILE)?.as_str()
     }
 
+    /// Whether a record of `hook` means this rule: a name says which hook is meant, and one without a name is always a new
+    /// one. What is kept in a file, or shipped, is changed there.
+    pub fn has_place_of(&self, hook: &Self) -> bool {
+        !hook.name.is_empty()
+            && self.name == hook.name
+            && self.tenant_id == hook.tenant_id
+            && self.scope == hook.scope
+            && self.event == hook.event
+            && self.source == Source::User
+            && self.file().is_none()
+    }
+
     /// The id of the rule that it is an exception of, if it is one: what it is about, that rule does not see.
     pub fn exception_of(&self) -> Option<&str> {
         self.metadata.get(EXCEPTION_OF)?.as_str()

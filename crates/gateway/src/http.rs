@@ -197,7 +197,9 @@ async fn alive() -> Response {
 
 /// Whether turns can be begun: the parts by name.
 async fn ready(State(shared): State<Arc<Shared>>) -> Response {
-    let store = shared.blocking(|shared| Ok(shared.store.epoch()?)).await.is_ok();
+    let is_read = shared.blocking(|shared| Ok(shared.store.epoch()?)).await.is_ok();
+    // While every gate is shut, no turn gets further than its prompt.
+    let store = is_read && shared.host.read().await.host_rules.rule_cache().why_shut().is_none();
     let goes = !shared.life.not_ready.is_cancelled();
     let status = if store && goes { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let word = |good: bool| if good { "ok" } else { "not ok" };

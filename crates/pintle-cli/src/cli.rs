@@ -204,6 +204,9 @@ pub fn main() -> ExitCode {
     if let Err(error) = process::raise_open_files() {
         tracing::debug!(%error, "the limit of open files stays as it is");
     }
+    if let Err(error) = stops::outlive_file_limits() {
+        tracing::debug!(%error, "a limit of the size of files ends the program");
+    }
     match dispatch(cli) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {

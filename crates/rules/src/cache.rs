@@ -14,7 +14,6 @@ use domain::hook::Hook;
 use domain::id::{AgentId, HookId, TenantId};
 use domain::rule::{HookScope, Rule, Source};
 use domain::store::{OpenBreaker, RuleStore, StoreError, StoredRules};
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::handler::RuleServices;
@@ -25,6 +24,7 @@ use engine::live_rules::{LiveRules, RulesByTenant};
 
 mod breaking;
 mod excepting;
+mod looking;
 mod mounting;
 mod news;
 
@@ -34,7 +34,6 @@ use excepting::{exceptions, narrowed};
 pub(crate) use mounting::handler;
 pub use mounting::{GuardedEvents, mount, shut, stub};
 use mounting::{disabled, doubted};
-use news::Reading;
 pub use news::{ChangedBreaker, ChangedRow, OnNews, RuleNews};
 
 /// The pause between looks for a rule that another process changed, where nobody tells.
@@ -93,6 +92,8 @@ struct CacheState {
     runs: BTreeMap<(HookId, TenantId), BreakerRun>,
     /// How many writes of a run are on their way: until they are there, what the store has of it is old.
     unwritten: BTreeMap<(HookId, TenantId), usize>,
+    /// How many readings were put in force.
+    readings: u64,
     /// Breakers that opened here and that the store does not know of yet.
     held: Vec<OpenBreaker>,
     /// Why the store could not be read, as long as it never could: every gate stays shut, whatever else is there.
@@ -184,59 +185,6 @@ impl RuleCache {
         counted.filter(|(_, count)| *count > 0).collect()
     }
 
-    /// Puts the rules in force if the store has others. Says whether it had. Blocks.
-    ///
-    /// # Errors
-    /// The store cannot be read; what was in force stays.
-    pub fn refresh(&self) -> Result<bool, StoreError> {
-        let epoch = self.store.epoch()?;
-        if epoch == self.cache_state().rules.epoch && epoch != 0 {
-            return Ok(false);
-        }
-        self.reload()?;
-        Ok(true)
-    }
-
-    /// Reads everything anew. Blocks.
-    ///
-    /// # Errors
-    /// The store cannot be read; what was in force stays.
-    pub fn reload(&self) -> Result<(), StoreError> {
-        self.put_in_force(self.store.rules()?);
-        Ok(())
-    }
-
-    fn begin_with(&self, read: Option<StoredRules>) -> Result<(), StoreError> {
-        let Some(rules) = read else { return self.reload() };
-        if self.store.epoch()? != rules.epoch {
-            return self.reload();
-        }
-        self.put_in_force(rules);
-        Ok(())
-    }
-
-    fn put_in_force(&self, rules: StoredRules) {
-        let mut cache_state = self.cache_state();
-        // Somebody who read later may have been faster.
-        if rules.epoch < cache_state.rules.epoch {
-            return;
-        }
-        let heard = self.heard.get();
-        let before = heard.map(|_| (cache_state.rows.clone(), cache_state.rules.clone()));
-        cache_state.take(rules);
-        self.publish(&mut cache_state);
-        let news = before.map(|(rows, rules)| {
-            let now = Reading { rows: &cache_state.rows, rules: &cache_state.rules };
-            RuleNews::between(Reading { rows: &rows, rules: &rules }, now)
-        });
-        drop(cache_state);
-        if let (Some(heard), Some(news)) = (heard, news.filter(|news| !news.is_empty())) {
-            heard(news);
-        }
-        // What is left of earlier events is for hooks that are in force now.
-        self.parts.pool.look_with(&self.live);
-    }
-
     /// Lets `heard` be called with what changed whenever the store had other rules, whoever changed them. Only the first
     /// call counts.
     pub fn tell(&self, heard: OnNews) {
@@ -265,37 +213,6 @@ impl RuleCache {
         cache_state.lay_over();
         cache_state.open_held();
         self.publish(&mut cache_state);
-    }
-
-    /// Puts changes in force until it is cancelled: at once where the store tells of them, else when it looks.
-    pub async fn watch(self: Arc<Self>, cancel: CancellationToken) {
-        let told = Arc::new(Notify::new());
-        let bell = told.clone();
-        // However often it rings during one look, one more look sees it all.
-        let listening = self.store.listen(Box::new(move || bell.notify_one()));
-        let mut lost = false;
-        loop {
-            let pause = match (listening.is_told(), listening.may_hang()) {
-                (true, false) => LOOK_SELDOM,
-                (true, true) => LOOK_WHILE_TOLD,
-                (false, _) => LOOK_EVERY,
-            };
-            tokio::select! {
-                () = cancel.cancelled() => return,
-                () = told.notified() => {}
-                () = tokio::time::sleep(pause) => {}
-            }
-            let rule_cache = self.clone();
-            let looked = tokio::task::spawn_blocking(move || rule_cache.refresh()).await;
-            match looked {
-                Ok(Ok(_)) => lost = false,
-                Ok(Err(error)) if !lost => {
-                    lost = true;
-                    tracing::error!("security.hook.resolve_error: {error}; the rules from before stay in force");
-                }
-                Ok(Err(_)) | Err(_) => {}
-            }
-        }
     }
 
     /// The rules in force, as dispatchers take them.

@@ -48,6 +48,11 @@ pub(crate) trait Database: Send + Sync {
         Ok(())
     }
 
+    /// Looks whether all of its file is whole, where it is one.
+    fn check_pages(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Hands a batch to the writer. Never blocks.
     fn hand_over(&self, batch: Batch);
 

@@ -195,6 +195,14 @@ pub trait Store:
     /// # Errors
     /// [`StoreError::Conflict`] where guards are lost or a row is none; or the store cannot do it.
     fn accept(&self, by: &Actor) -> Result<Vec<String>, StoreError>;
+
+    /// Looks whether all of the file is whole, where there is one, for as long as a person waits. Blocks.
+    ///
+    /// # Errors
+    /// A part of it is damaged, or it cannot be read.
+    fn check_pages(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
 }
 
 /// Why a store could not be opened.

@@ -51,6 +51,11 @@ pub(crate) fn hook_taken(id: &HookId) -> StoreError {
     StoreError::Conflict(format!("there is a hook `{id}` already; create it with a fresh id"))
 }
 
+/// Another hook is what a new one was to be.
+pub(crate) fn place_taken(id: &HookId) -> StoreError {
+    StoreError::Conflict(format!("the hook `{id}` has its tenant, scope, event and name already"))
+}
+
 /// There is a tenant with this id or this slug already.
 pub(crate) fn tenant_taken(id: &TenantId, slug: &str) -> StoreError {
     StoreError::Conflict(format!("there is a tenant with the id `{id}` or the slug `{slug}` already"))

@@ -198,6 +198,10 @@ impl Database for SqliteFile {
         self.place.settle()
     }
 
+    fn check_pages(&self) -> Result<(), StoreError> {
+        file::check_pages(&self.path)
+    }
+
     fn hand_over(&self, batch: Batch) {
         let queue = self.queue.as_ref().expect("only `drop` takes the queue");
         match queue.try_send(batch.counted(&self.traffic)) {

@@ -46,6 +46,7 @@ pub struct MemoryRules {
     listener: Mutex<Option<OnRulesChanged>>,
     told: Arc<AtomicBool>,
     steady: AtomicBool,
+    shut: Mutex<Option<String>>,
 }
 
 /// Somebody listens to a [`MemoryRules`].
@@ -84,6 +85,18 @@ impl MemoryRules {
     pub fn mend(&self) {
         self.resets_fail.store(false, Ordering::SeqCst);
         *self.down.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// From now on it is not to be relied on, and why; or it is again. The epoch stays.
+    pub fn close_gates(&self, why: Option<&str>) {
+        *self.shut.lock().unwrap_or_else(PoisonError::into_inner) = why.map(str::to_owned);
+    }
+
+    /// Somebody puts `older`, a reading of before, in its place.
+    pub fn put_back(&self, older: &StoredRules) {
+        let mut rule_state = self.rule_state.lock().unwrap_or_else(PoisonError::into_inner);
+        rule_state.epoch = older.epoch;
+        rule_state.hooks = older.hooks.iter().map(|hook| (hook.id.clone(), hook.clone())).collect();
     }
 
     /// Whoever listens from now on is told by what cannot hang.
@@ -125,7 +138,8 @@ impl MemoryRules {
 
 impl RuleStore for MemoryRules {
     fn rules(&self) -> Result<StoredRules, StoreError> {
-        Ok(self.rule_state()?.rules())
+        let shut = self.shut.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(StoredRules { shut, ..self.rule_state()?.rules() })
     }
 
     fn epoch(&self) -> Result<u64, StoreError> {

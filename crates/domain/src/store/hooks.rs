@@ -94,6 +94,8 @@ impl BudgetChange {
 pub enum RuleChange {
     /// A new row. Its version is 1.
     Create(Box<Rule>),
+    /// The same, unless another hook has its place: [`Rule::has_place_of`].
+    Add(Box<Rule>),
     /// Another content of the row with this id; its version becomes one more.
     Update {
         /// As it is to be; version and times are the store's.
@@ -123,7 +125,7 @@ impl RuleChange {
     pub fn needs_good_row(&self) -> Option<&HookId> {
         match self {
             Self::Update { hook, .. } if hook.file().is_none() => Some(&hook.id),
-            Self::Update { .. } | Self::Create(_) | Self::Delete { .. } => None,
+            Self::Update { .. } | Self::Create(_) | Self::Add(_) | Self::Delete { .. } => None,
         }
     }
 }

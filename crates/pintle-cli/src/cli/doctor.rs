@@ -28,6 +28,8 @@ mod servers;
 mod stored;
 mod surroundings;
 
+pub(super) use stored::unready;
+
 const BOLD: Style = Style::new().bold();
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default();

@@ -16,6 +16,7 @@ use store::ServeLock;
 use store::keyring::ENV_KEYS;
 use tokio_util::sync::CancellationToken;
 
+use super::doctor::unready;
 use super::session::{self, GuardHealth, INTERRUPTED};
 use super::stops::Stops;
 use super::store::shown_store;
@@ -87,6 +88,9 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
     let mut stops = Stops::listen(false)?;
     let news = News::default();
     let (mut lock, host) = alone(global, args, &news)?;
+    if args.check {
+        host.store.check_pages().map_err(served)?;
+    }
     let mut settings = GatewaySettings::new(&host.loaded.config.gateway, host.env(), &args.listen, has_keys(&host)?)
         .map_err(refused)?;
     settings.doctor = doctor(global);
@@ -98,6 +102,8 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
     let changes = Changes::of(&host)?;
     session::all_servers(&host).await;
     let guards = session::ready(&host, args.strict).await?;
+    let unfit = session::unfit(&host, &guards);
+    let unready = if args.check { unready(&host).await } else { Vec::new() };
     for why in host.unusables().into_iter().chain(exposures(&host, args)?) {
         terminal::warn(&prose(&why));
     }
@@ -113,8 +119,8 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
         gateway.could_listen().map_err(refused)?;
         lines.iter().for_each(|line| terminal::note(line));
         let faults = gateway.door_faults().await;
-        faults.iter().for_each(|why| terminal::warn(&prose(why)));
-        let well = faults.is_empty() && guards.iter().all(|(_, health)| !health.stops_a_strict_start());
+        faults.iter().chain(&unready).for_each(|why| terminal::warn(&prose(why)));
+        let well = faults.is_empty() && unfit.is_empty() && unready.is_empty();
         gateway.drain(&hurried()).await;
         return Ok(if well { 0 } else { NOT_WELL });
     }

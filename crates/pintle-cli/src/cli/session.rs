@@ -146,8 +146,9 @@ pub(super) async fn ready(host: &Host, strict: bool) -> Result<Vec<GuardHealth>,
         .hint("see `pintle doctor`; to begin all the same, leave out --strict or set `hooks.strict_start = false`"))
 }
 
-/// The guards with which a strict start does not go on, each once, however much is wrong with it.
-fn unfit(host: &Host, guards: &[GuardHealth]) -> Vec<String> {
+/// The guards with which a strict start does not go on, each once, however much is wrong with it; and why gates of the
+/// store stay shut.
+pub(super) fn unfit(host: &Host, guards: &[GuardHealth]) -> Vec<String> {
     let stopping = guards.iter().filter(|(_, health)| health.stops_a_strict_start());
     let found = host.loaded.diagnostics.iter().filter(|found| found.guard);
     let found = found.map(|found| hook_of(&host.loaded.config, &found.path).unwrap_or(&found.path));

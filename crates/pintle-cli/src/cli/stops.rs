@@ -1,11 +1,24 @@
 //! The signals that ask a person's program to end, and what a turn makes of them.
 
 use std::future::pending;
+use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::CliError;
+
+/// Lets a write beyond the limit of a file's size fail as on a full disk: its signal would end the program without a word.
+/// It is caught rather than ignored, so that children have it at its default.
+///
+/// # Errors
+/// The system does not let signals be handled.
+pub(super) fn outlive_file_limits() -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let _here = runtime.enter();
+    // The handler stays as long as the process.
+    signal(SignalKind::from_raw(nix::libc::SIGXFSZ)).map(drop)
+}
 
 /// What a signal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

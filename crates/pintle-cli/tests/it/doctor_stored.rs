@@ -105,6 +105,9 @@ fn a_tripped_guard_and_a_secret_that_does_not_open_are_told() {
     let seen = doctor(&first);
     let said = "unproven at breaker: its circuit breaker tripped at";
     assert!(seen.code == Some(5) && seen.out.contains(said), "{seen}");
+    let mut command = env.command(super::env::PINTLE);
+    let seen = env.run(command.env("PINTLE_ENCRYPTION_KEY", &first).args(["serve", "--check"]), "");
+    assert!(seen.code == Some(5) && seen.err.contains("the rule \"web\" is unproven at breaker"), "{seen}");
 }
 
 #[test]

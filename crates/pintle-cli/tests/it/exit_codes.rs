@@ -1,6 +1,7 @@
 //! Like mistakes end every command with the same exit code: `docs/reference/exit-codes.md`, as a table.
 
-use super::env::{Seen, TestEnv};
+use super::env::{PINTLE, Seen, TestEnv};
+use super::run::{DONE, scripted};
 
 /// Commands that read a configuration, each complete.
 const READING: [&[&str]; 16] = [
@@ -116,4 +117,12 @@ fn a_store_that_cannot_be_opened_is_a_failure() {
         &["doctor"],
     ];
     check(&commands, 1, |args| env.pintle(&[&["-c", "shut.toml"], args].concat()));
+}
+
+#[test]
+fn a_limit_of_the_size_of_files_is_a_fault_and_no_death() {
+    let env = scripted(DONE, "");
+    let limited = "ulimit -f 8; exec \"$0\" run go";
+    let seen = env.run(env.command("sh").args(["-c", limited, PINTLE]), "");
+    assert!(seen.code == Some(1) && seen.err.contains("pintle.db"), "{seen}");
 }

@@ -11,7 +11,7 @@ use super::rules_in_turns::stage::{Model, runs, says, turn};
 const EDITED: &str = "UPDATE agent_hooks SET matcher = '^nothing$' WHERE name = 'no-push'";
 
 /// Surroundings in which one guard is stored, which lets everything pass, and the model wants to run something.
-fn guarded() -> (Model, TestEnv) {
+pub(crate) fn guarded() -> (Model, TestEnv) {
     let model = Model::giving(vec![runs("c1", "touch made"), says("Done.")]);
     let env = model.env("default = true\ntools = ['exec']\n", "");
     let draft = env.write(
@@ -26,14 +26,14 @@ fn guarded() -> (Model, TestEnv) {
     (model, env)
 }
 
-fn tell(env: &TestEnv, sql: &str) {
+pub(crate) fn tell(env: &TestEnv, sql: &str) {
     let script = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).executescript(sys.stdin.read())";
     let file = env.path("data/pintle/pintle.db");
     let seen = env.run(env.command("python3").args(["-c", script, file.to_str().unwrap()]), sql);
     assert_eq!(seen.code, Some(0), "{seen}");
 }
 
-fn remove_store(env: &TestEnv) {
+pub(crate) fn remove_store(env: &TestEnv) {
     for name in ["pintle.db", "pintle.db-wal", "pintle.db-shm"] {
         fs::remove_file(env.path("data/pintle").join(name)).ok();
     }
@@ -54,6 +54,7 @@ fn a_rule_that_somebody_else_edited_refuses_until_a_person_takes_it() {
     let (verify, doctor) = looked_at(&env);
     assert!(verify.code == Some(1) && verify.out.contains("`no-push` was changed by something other"), "{verify}");
     assert!(doctor.code == Some(5) && doctor.out.contains("`no-push` was changed by something other"), "{doctor}");
+    assert_eq!(env.pintle(&["serve", "--check"]).code, Some(5), "what it guards stays shut");
     assert_eq!(env.pintle(&["store", "accept"]).code, Some(5), "that is for a person");
     let seen = env.on_terminal("", &["store", "accept"]);
     assert!(seen.code == Some(0) && seen.out.contains("accepted: the stored rule `no-push` was changed"), "{seen}");
@@ -250,6 +251,30 @@ fn signatures_that_are_gone_are_named_until_a_person_takes_it() {
     let (verify, doctor) = looked_at(&env);
     assert!(verify.code == Some(0) && verify.out.contains("proven up to row"), "{verify}");
     assert!(!doctor.out.contains(gone), "{doctor}");
+}
+
+/// Spoils the page in which sessions begin.
+const SPOIL: &str = "
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchall()
+(page,) = db.execute('SELECT rootpage FROM sqlite_schema WHERE name = ?', ('sessions',)).fetchone()
+(size,) = db.execute('PRAGMA page_size').fetchone()
+db.close()
+with open(sys.argv[1], 'r+b') as file:
+    file.seek((page - 1) * size)
+    file.write(bytes([0xa5]) * size)
+";
+
+#[test]
+fn a_page_that_no_canary_reads_is_looked_at_too() {
+    let (_model, env) = guarded();
+    let store = env.path("data/pintle/pintle.db");
+    assert!(env.command("python3").args(["-c", SPOIL]).arg(&store).status().unwrap().success());
+    let seen = env.pintle(&["doctor"]);
+    assert!(seen.code != Some(0) && seen.out.contains("is damaged or no SQLite database"), "{seen}");
+    let seen = env.pintle(&["serve", "--check"]);
+    assert!(seen.code == Some(1) && seen.err.contains("pintle store restore FILE"), "{seen}");
 }
 
 #[test]

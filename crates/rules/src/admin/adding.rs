@@ -149,7 +149,8 @@ impl RuleAdmin {
             let actor = self.actor(by);
             match self.parts.hooks.change(changes, &actor) {
                 Ok(_) => {}
-                // What was judged is what was seen: if a row is another one by now, all have to be judged anew.
+                // What was judged is what was seen: if a row is another one by now, or there is one that was not, all have to
+                // be judged anew.
                 Err(StoreError::Conflict(_)) => return Err(Stop::Raced),
                 Err(error) => return Err(error.into()),
             }
@@ -188,7 +189,7 @@ impl RuleAdmin {
         let record = self.with_kept_secrets(by, rules, record);
         // Only a hook that is not there yet needs room.
         let ValidRecord { hook, warnings } = self.new_record(by, (rules, None), &record)?;
-        let twin = adding.read.iter().find(|read| is_one(read, &hook));
+        let twin = adding.read.iter().find(|read| read.has_place_of(&hook));
         if let Some(twin) = twin {
             let differs = differences((twin, twin), &hook);
             if !differs.is_empty() {
@@ -203,7 +204,7 @@ impl RuleAdmin {
                 let beside = adding.beside.entry(hook.tenant_id.clone()).or_default();
                 record::room(held(rules, &hook.tenant_id) + *beside)?;
                 *beside += 1;
-                adding.changes.push(RuleChange::Create(Box::new(self.sealed(hook.clone())?)));
+                adding.changes.push(RuleChange::Add(Box::new(self.sealed(hook.clone())?)));
                 (hook.id.clone(), AddOutcome::Created, none)
             }
             (None, Some(Twin { current, differs })) if differs.is_empty() => {
@@ -261,7 +262,7 @@ impl RuleAdmin {
     /// # Errors
     /// Several are, and none of them just so.
     fn twin<'a>(&self, rules: &'a StoredRules, hook: &Rule) -> Result<Option<Twin<'a>>, AdminError> {
-        let there = rules.hooks.iter().filter(|current| is_one(current, hook) && current.file().is_none());
+        let there = rules.hooks.iter().filter(|current| current.has_place_of(hook));
         let mut twins: Vec<Twin<'a>> = there
             .map(|current| {
                 let opened = self.opened(current);
@@ -318,16 +319,6 @@ fn why_off(current: &Rule, hook: &Rule) -> String {
 struct Twin<'a> {
     current: &'a Rule,
     differs: Vec<String>,
-}
-
-/// Whether two rules have one place: a name says which hook is meant, and one without a name is always a new one.
-fn is_one(a: &Rule, b: &Rule) -> bool {
-    !b.name.is_empty()
-        && a.name == b.name
-        && a.tenant_id == b.tenant_id
-        && a.scope == b.scope
-        && a.event == b.event
-        && a.source == Source::User
 }
 
 /// What `hook` says otherwise than `stored`, whose secrets are open in `opened`; secrets are named and not shown.

@@ -191,10 +191,10 @@ impl RuleAdmin {
                 Err(Stop::Raced) => {}
             }
         }
-        Err(AdminError::new(
-            AdminErrorCode::FailedPrecondition,
-            "version conflict: others keep changing this hook; try again",
-        ))
+        // A store that is not what it was takes no change, either.
+        let why = self.parts.rule_cache.why_shut();
+        let why = why.unwrap_or_else(|| "version conflict: others keep changing this hook; try again".to_owned());
+        Err(AdminError::new(AdminErrorCode::FailedPrecondition, why))
     }
 
     fn update_now(

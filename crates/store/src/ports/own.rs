@@ -98,4 +98,8 @@ impl<D: Database + fmt::Debug> Store for SqlStore<D> {
     fn accept(&self, by: &Actor) -> Result<Vec<String>, StoreError> {
         anchoring::accept(&self.0, by)
     }
+
+    fn check_pages(&self) -> Result<(), StoreError> {
+        self.0.check_pages()
+    }
 }

@@ -104,9 +104,12 @@ pub(crate) fn change(db: &dyn Db, changes: &[RuleChange], changer: &Changer<'_>)
 /// Carries one change out, and gives the version that it left.
 fn one(db: &dyn Db, change: &RuleChange, by: &Actor, lines: &mut Vec<LoggedChange>) -> Result<u32, Failure> {
     match change {
-        RuleChange::Create(hook) => {
+        RuleChange::Create(hook) | RuleChange::Add(hook) => {
             let new = rules::created(Rule::clone(hook), by.at).map_err(Failure::Said)?;
             tenants::known(db, &new.tenant_id)?;
+            if matches!(change, RuleChange::Add(_)) {
+                place_is_free(db, &new)?;
+            }
             insert(db, &new)?;
             lines.push(log(db, RowChange::of(&new, CREATED, rules::diff(None, Some(&new))), by)?);
             Ok(new.version)
@@ -127,6 +130,22 @@ fn one(db: &dyn Db, change: &RuleChange, by: &Actor, lines: &mut Vec<LoggedChang
             Ok(gone.version)
         }
     }
+}
+
+/// Refuses `new` where another hook is what it is to be. Nobody adds one meanwhile: the epoch was raised before.
+fn place_is_free(db: &dyn Db, new: &Rule) -> Result<(), Failure> {
+    let sql = format!("SELECT {COLUMNS} FROM agent_hooks WHERE event = ?1 AND name = ?2");
+    let mut taken = None;
+    db.each(&sql, &[new.event.name().into(), (&new.name).into()], &mut |row| {
+        // A row that is none is nobody's place.
+        if let Ok(there) = hook(db.dialect(), row)
+            && there.has_place_of(new)
+        {
+            taken = Some(there.id);
+        }
+        Ok(())
+    })?;
+    taken.map_or(Ok(()), |id| Err(Failure::Said(rules::place_taken(&id))))
 }
 
 fn insert(db: &dyn Db, new: &Rule) -> Result<(), Failure> {

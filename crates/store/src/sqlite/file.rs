@@ -4,12 +4,14 @@ use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
 
 use domain::approval::ApprovalKey;
 use domain::store::StoreError;
+use nix::unistd::{AccessFlags, access};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::Durability;
@@ -34,6 +36,12 @@ pub(super) const MAX_LOG_PAGES: i64 = 16_384;
 
 /// At so many pages of the log, whoever has just synced a commit moves them into the file: SQLite's own number.
 const SYNCED_LOG_PAGES: i64 = 1000;
+
+/// How long it is looked whether a file is whole: some gigabytes, on any disk.
+const LONGEST_CHECK: Duration = Duration::from_secs(10);
+
+/// What SQLite says of a file that is whole.
+const WHOLE: &str = "ok";
 
 /// Marks a file as Pintle's in its header: the letters `pntl`.
 const APPLICATION_ID: i64 = 0x706e_746c;
@@ -328,26 +336,83 @@ fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
+/// Looks whether the pages of the file at `path` are whole. What takes too long is left.
+pub(super) fn check_pages(path: &Path) -> Result<(), StoreError> {
+    let connection = reading(path).map_err(|e| failed(path, &e))?;
+    let interrupt = connection.get_interrupt_handle();
+    let (checking, checked) = channel::<()>();
+    let clock = thread::spawn(move || {
+        if checked.recv_timeout(LONGEST_CHECK) == Err(RecvTimeoutError::Timeout) {
+            interrupt.interrupt();
+        }
+    });
+    let found = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+    drop(checking);
+    // It does nothing that could panic, and nothing that this waits for.
+    drop(clock.join());
+    match found {
+        Ok(word) if word == WHOLE => Ok(()),
+        Ok(what) => Err(damaged(path, what.lines().last().unwrap_or_default())),
+        Err(e) if e.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) => Ok(()),
+        Err(e) => Err(failed(path, &e)),
+    }
+}
+
+/// The file at `path` is damaged, and what to do.
+fn damaged(path: &Path, why: &str) -> StoreError {
+    StoreError::Corrupt(format!(
+        "`{}` is damaged or no SQLite database ({why}); put a copy in its place with `pintle store restore FILE`; without \
+         one, move it away, with its `-wal` and `-shm`, and start again: a new one is made, and where guards are lost with \
+         the old one, its gates stay shut until `pintle store forget`",
+        path.display()
+    ))
+}
+
+/// Those of the files of SQLite that this account may not read and write, or their owner may not.
+fn out_of_reach(path: &Path) -> Vec<String> {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let files = ["", "-wal", "-shm"].map(|ending| {
+        let mut file = path.clone().into_os_string();
+        file.push(ending);
+        PathBuf::from(file)
+    });
+    let is_shut = |file: &&PathBuf| {
+        let Ok(found) = fs::metadata(file) else { return false };
+        let may = access(file.as_path(), AccessFlags::R_OK | AccessFlags::W_OK);
+        found.is_file() && (found.mode() & 0o600 != 0o600 || may.is_err())
+    };
+    files.iter().filter(is_shut).map(|file| format!("`{}`", file.display())).collect()
+}
+
 /// What `error` means for whoever uses `path`.
 pub(super) fn failed(path: &Path, error: &rusqlite::Error) -> StoreError {
-    let path = path.display();
     if matches!(error.sqlite_error_code(), Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt)) {
-        return StoreError::Corrupt(format!(
-            "`{path}` is damaged or no SQLite database ({error}); move it away, with its `-wal` and `-shm`, \
-             and start again: a new one is made"
-        ));
+        return damaged(path, &error.to_string());
     }
+    let shut = out_of_reach(path);
+    let path = path.display();
     if is_busy(error) {
         let seconds = BUSY_TIMEOUT.as_secs();
         return StoreError::Unavailable(format!(
             "`{path}` was locked by another process for {seconds} s; find it with `fuser {path}`"
         ));
     }
-    StoreError::Unavailable(format!("`{path}`: {error}; check the disk's space and the file's owner and mode"))
+    if shut.is_empty() {
+        return StoreError::Unavailable(format!(
+            "`{path}`: {error}; check the disk's space and the file's owner and mode"
+        ));
+    }
+    let shut = shut.join(", ");
+    StoreError::Unavailable(format!("`{path}`: {error}; correct the owner and mode (0600) of {shut}"))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use rusqlite::ffi;
+
     use super::*;
 
     #[test]
@@ -360,6 +425,22 @@ mod tests {
             let level: i64 = writing.query_row("PRAGMA synchronous", [], |row| row.get(0)).unwrap();
             assert_eq!((mode.as_str(), level), expected);
         }
+    }
+
+    #[test]
+    fn each_file_of_a_wrong_mode_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap().join("pintle.db");
+        let _open = open(&path, Durability::Commit, None).unwrap();
+        let error = rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_READONLY), None);
+        let said = |shut: &str| failed(&path, &error).to_string().ends_with(shut);
+        assert!(said("check the disk's space and the file's owner and mode"));
+        for ending in ["-wal", "-shm"] {
+            let file = format!("{}{ending}", path.display());
+            fs::set_permissions(file, Permissions::from_mode(0o400)).unwrap();
+        }
+        let file = path.display();
+        assert!(said(&format!("correct the owner and mode (0600) of `{file}-wal`, `{file}-shm`")));
     }
 
     #[test]

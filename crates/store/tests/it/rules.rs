@@ -12,7 +12,7 @@ use domain::checkpoint::CheckpointKind;
 use domain::id::{HookId, TenantId};
 use domain::json::Object;
 use domain::rule::{Fallback, HandlerType, HookScope, Rule, Source};
-use domain::store::{Actor, BudgetChange, OutboxJob, OutboxStore, RuleChange, Tenant, TenantScope};
+use domain::store::{Actor, BudgetChange, OutboxJob, OutboxStore, RuleChange, StoreError, Tenant, TenantScope};
 use jiff::{SignedDuration, Timestamp};
 use pintle_store::keyring::{KeySource, Keyring};
 use pintle_store::{Durability, Memory, Postgres, Sqlite, StoreKeys};
@@ -183,11 +183,41 @@ fn versions_are_handed_out_once(stores: &[Box<dyn RuleBackend>]) {
     assert!(chain.len() > 25 * WORKERS && chain.windows(2).all(|two| two[0].hash == two[1].prev));
 }
 
+/// Of those who add the same hook at the same time, one does; what has another name, or none, is another hook.
+fn nobody_adds_a_hook_twice(stores: &[Box<dyn RuleBackend>]) {
+    let by = Actor { name: "cli".into(), at: now(), reason: String::new() };
+    let add = |number: u64, name: &str| {
+        let rule = Rule { id: HookId::fresh(), name: name.to_owned(), ..hook(number) };
+        vec![RuleChange::Add(Box::new(rule))]
+    };
+    let before = stores[0].rules().unwrap().hooks.len();
+    let (added, by) = (&add, &by);
+    for round in 0..10 {
+        let name = format!("added {round}");
+        let name = &name;
+        let good = thread::scope(|scope| {
+            let one = move |store: &dyn RuleBackend| match store.change(added(2, name.as_str()), by) {
+                Ok(_) => true,
+                Err(StoreError::Conflict(_)) => false,
+                Err(error) => panic!("{error}"),
+            };
+            let workers: Vec<_> = stores.iter().map(|store| scope.spawn(move || one(&**store))).collect();
+            workers.into_iter().map(|it| it.join().unwrap()).filter(|good| *good).count()
+        });
+        assert_eq!(good, 1, "round {round}");
+    }
+    assert_eq!(stores[1].rules().unwrap().hooks.len(), before + 10);
+    for name in ["", "", "one more"] {
+        stores[0].change(added(2, name), by).unwrap();
+    }
+}
+
 fn several_at_once(open: impl Fn() -> Box<dyn RuleBackend>) {
     let stores: Vec<Box<dyn RuleBackend>> = (0..WORKERS).map(|_| open()).collect();
     nobody_overdraws(&stores);
     nobody_takes_the_job_of_another(&stores);
     versions_are_handed_out_once(&stores);
+    nobody_adds_a_hook_twice(&stores);
 }
 
 #[test]

@@ -80,6 +80,12 @@ impl RuleState {
     pub(super) fn change(&mut self, change: RuleChange, by: &Actor) -> Result<u32, StoreError> {
         match change {
             RuleChange::Create(hook) => self.create(*hook, by),
+            RuleChange::Add(hook) => {
+                if let Some(there) = self.hooks.values().find(|there| there.has_place_of(&hook)) {
+                    return Err(StoreError::Conflict(format!("hook {} has its place", there.id)));
+                }
+                self.create(*hook, by)
+            }
             RuleChange::Update { hook, if_version, action } => self.update(*hook, (if_version, action), by),
             RuleChange::Delete { id, reason } => self.delete(&id, &reason, by),
         }

@@ -86,7 +86,8 @@ impl Export<'_> {
     /// Writes one chain, each signature after its entry. Says whether somebody reads.
     fn chain(&mut self, out: &mut dyn Write, tenant: &TenantId) -> Result<bool, CliError> {
         let points = Points::new(self.store, tenant).map_err(failed)?;
-        let stretch = stretch(points.between(0, u64::MAX), self.since, self.until).map_err(failed)?;
+        let entries = Pages::new(self.store, tenant, 1);
+        let stretch = stretch(points.between(0, u64::MAX), entries, self.since, self.until).map_err(failed)?;
         let from = stretch.anchor.as_ref().map_or(1, |anchor| anchor.seq.saturating_add(1));
         let last = stretch.last.unwrap_or(u64::MAX);
         let anchor = stretch.anchor.as_ref().map_or(0, |anchor| anchor.seq);

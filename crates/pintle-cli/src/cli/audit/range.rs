@@ -108,22 +108,57 @@ pub(super) struct Stretch {
     pub(super) last: Option<u64>,
 }
 
-/// The shortest stretch with everything between `since` and `until`: a signature is given after its entries.
+/// The shortest stretch with everything between `since` and `until`. Times of entries need not rise with their numbers:
+/// a clock may have been put back.
 pub(super) fn stretch(
     mut points: Points<'_>,
+    entries: Pages<'_>,
     since: Option<Timestamp>,
     until: Option<Timestamp>,
 ) -> Result<Stretch, StoreError> {
     let mut stretch = Stretch { anchor: None, last: None };
+    if since.is_none() && until.is_none() {
+        return Ok(stretch);
+    }
+    let Span { first, last } = span(entries, since, until)?;
     while let Some(point) = points.up_to(u64::MAX)? {
-        if stretch.last.is_none() && until.is_some_and(|until| point.at >= until) {
-            stretch.last = Some(point.seq);
-        }
-        if since.is_some_and(|since| point.at < since) {
+        if since.is_some() && point.seq < first {
             stretch.anchor = Some(point);
+        } else if until.is_none() {
+            break;
+        } else if point.seq >= last {
+            stretch.last = Some(point.seq);
+            break;
         }
     }
     Ok(stretch)
+}
+
+/// The numbers of the first and the last entry that are asked for.
+struct Span {
+    /// After every entry if there is none.
+    first: u64,
+    last: u64,
+}
+
+/// The first entry that is not before `since`, and the last one before `until`.
+fn span(mut entries: Pages<'_>, since: Option<Timestamp>, until: Option<Timestamp>) -> Result<Span, StoreError> {
+    let (mut first, mut last) = (None, 0);
+    loop {
+        let page = entries.next()?;
+        for entry in &page {
+            if since.is_none_or(|since| entry.at >= since) {
+                first.get_or_insert(entry.seq);
+            }
+            if until.is_some_and(|until| entry.at < until) {
+                last = entry.seq;
+            }
+        }
+        // To the end of the chain, what follows the first one is asked for whatever its time.
+        if page.is_empty() || (until.is_none() && first.is_some()) {
+            return Ok(Span { first: first.unwrap_or(u64::MAX), last });
+        }
+    }
 }
 
 /// A moment on the command line: RFC 3339, or a day, which begins at midnight UTC.
@@ -234,7 +269,7 @@ pub(super) mod tests {
         let (store, tenant) = (fake(30, &[10, 20]), TenantId::default_tenant());
         let check = |since: Option<u64>, until: Option<u64>| {
             let points = Points::new(&store, &tenant).unwrap();
-            let stretch = stretch(points, since.map(at), until.map(at)).unwrap();
+            let stretch = stretch(points, Pages::new(&store, &tenant, 1), since.map(at), until.map(at)).unwrap();
             (stretch.anchor.map(|point| point.seq), stretch.last)
         };
         assert_eq!(check(None, None), (None, None));
@@ -243,6 +278,24 @@ pub(super) mod tests {
         assert_eq!(check(Some(15), Some(20)), (Some(10), Some(20)));
         assert_eq!(check(Some(25), Some(26)), (Some(20), None));
         assert_ne!(store.points[0].hash, Hash::ZERO);
+    }
+
+    #[test]
+    fn a_clock_that_was_put_back_keeps_no_entry_out() {
+        let (mut store, tenant) = (fake(30, &[10, 20]), TenantId::default_tenant());
+        // From the eleventh entry on it is an hour earlier than it was.
+        for entry in &mut store.entries[..10] {
+            entry.at = at(3600 + entry.seq);
+        }
+        store.points[0].at = at(12);
+        let check = |since: Option<u64>, until: Option<u64>| {
+            let points = Points::new(&store, &tenant).unwrap();
+            let stretch = stretch(points, Pages::new(&store, &tenant, 1), since.map(at), until.map(at)).unwrap();
+            (stretch.anchor.map(|point| point.seq), stretch.last)
+        };
+        assert_eq!(check(Some(3605), None), (None, None), "the fifth entry and what follows it");
+        assert_eq!(check(None, Some(13)), (None, Some(20)), "the twelfth entry and what is before it");
+        assert_eq!(check(Some(5000), None), (Some(20), None));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use domain::execution::DETAIL_READ;
 use domain::id::{HookId, TenantId};
 use domain::json::Value;
 use domain::store::{AuditStore, IDENTITY_ACTIONS, NO_HOOK, STORE_ACCEPTED, StoredCall};
+use jiff::Timestamp;
 use rules::record::is_own_reason;
 use store::Store;
 
@@ -82,7 +83,7 @@ struct Tail<'a> {
 }
 
 impl Tail<'_> {
-    /// Shows the newest entries of all chains, in the order of their times. Says whether somebody reads.
+    /// Shows the newest entries of all chains. Says whether somebody reads.
     fn newest(&mut self, out: &mut dyn Write) -> Result<bool, CliError> {
         let chains = chains(self.store, self.args.tenant.as_deref())?;
         let mut found = Vec::new();
@@ -93,10 +94,9 @@ impl Tail<'_> {
                 None => head(self.store, &chain.tenant).map_err(failed)?,
             };
             self.next.insert(chain.tenant.clone(), end.saturating_add(1));
-            found.extend(newest.into_iter().map(|entry| (i, entry)));
+            found.push((i, newest));
         }
-        // Those of one chain keep their order, whatever their clocks say.
-        found.sort_by_key(|(_, entry)| entry.at);
+        let found = merged(found);
         let count = usize::try_from(self.args.lines).unwrap_or(usize::MAX);
         let from = found.len().saturating_sub(count);
         self.show(out, &chains, &found[from..])
@@ -158,6 +158,21 @@ fn newest(store: &dyn AuditStore, tenant: &TenantId, count: u64) -> Result<Vec<A
         found.extend(page);
     }
     Ok(found)
+}
+
+/// The entries of several chains in the order of their times; those of one chain keep theirs, whatever its clock said: an
+/// entry counts as no earlier than those before it.
+fn merged(chains: Vec<(usize, Vec<AuditEntry>)>) -> Vec<(usize, AuditEntry)> {
+    let mut all = Vec::new();
+    for (chain, entries) in chains {
+        let mut latest = Timestamp::MIN;
+        for entry in entries {
+            latest = latest.max(entry.at);
+            all.push((latest, (chain, entry)));
+        }
+    }
+    all.sort_by_key(|(latest, _)| *latest);
+    all.into_iter().map(|(_, entry)| entry).collect()
 }
 
 /// One entry for people: when, what, where, how it was decided, by whom, its number.
@@ -257,6 +272,16 @@ mod tests {
         assert_eq!(seqs(100, 3), [98, 99, 100]);
         assert_eq!(seqs(2, 20), [1, 2]);
         assert_eq!((seqs(0, 20), seqs(9, 0)), (vec![], vec![]));
+    }
+
+    #[test]
+    fn a_clock_that_was_put_back_changes_no_order_of_a_chain() {
+        let (mut one, mut other) = (fake(4, &[]).entries, fake(2, &[]).entries);
+        one[2].at = at(1);
+        other[1].at = at(3);
+        let seqs: Vec<(usize, u64)> =
+            merged(vec![(0, one), (1, other)]).iter().map(|(chain, entry)| (*chain, entry.seq)).collect();
+        assert_eq!(seqs, [(0, 1), (1, 1), (0, 2), (0, 3), (1, 2), (0, 4)]);
     }
 
     #[test]

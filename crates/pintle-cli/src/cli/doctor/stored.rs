@@ -46,6 +46,19 @@ pub(super) async fn prove(host: &Host, tools: &Reachable<'_>) -> (Vec<Check>, Ve
     (checks.into_iter().flatten().collect(), records.into_iter().flatten().collect())
 }
 
+/// Why rules that guard cannot, a line each. Their handlers are not asked.
+pub(in crate::cli) async fn unready(host: &Host) -> Vec<String> {
+    let acts = |one: &&InForce| one.row.event.duty() == Duty::Gate && one.mounted.hook.state != HookState::Disabled;
+    let mut lines = Vec::new();
+    for one in in_force(host).iter().filter(acts) {
+        if let Err(Health::Unproven { step, why }) = ready(host, one).await {
+            let (name, whose) = (clean(one.row.label()), whose(host, one));
+            lines.push(format!("the rule \"{name}\" is unproven at {}: {why}{whose}", step.word()));
+        }
+    }
+    lines
+}
+
 /// The rows in force. A global one stands once, and once more for each tenant that its breaker is open for.
 fn in_force(host: &Host) -> Vec<InForce> {
     let stored = host.host_rules.rule_cache().rules();

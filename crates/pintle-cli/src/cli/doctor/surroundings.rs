@@ -100,7 +100,10 @@ pub(super) async fn store(
     canaries: Vec<Record>,
 ) -> Check {
     let kept = match opened {
-        Ok(store) => keep(store, canaries).await,
+        Ok(store) => match keep(store.clone(), canaries).await {
+            Ok(()) => whole(store).await,
+            Err(why) => Err(why),
+        },
         Err(error) => Err(error.message),
     };
     match kept {
@@ -139,6 +142,12 @@ async fn keep(store: Arc<dyn Store>, hooks: Vec<Record>) -> Result<(), String> {
         [one] if one.is_test => Ok(()),
         _ => Err("what was written cannot be found again".to_owned()),
     }
+}
+
+/// What turns begin with may stand in a part of the file that no canary reads.
+async fn whole(store: Arc<dyn Store>) -> Result<(), String> {
+    let checked = tokio::task::spawn_blocking(move || store.check_pages()).await;
+    checked.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
 }
 
 /// The home folder, if other users can look into it and it could not be closed, what else of the host others may write,

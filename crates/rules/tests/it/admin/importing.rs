@@ -147,3 +147,23 @@ async fn an_import_that_somebody_was_faster_than_is_judged_anew() {
     assert!(differs.contains("priority is 7, not 0"), "{differs}");
     assert_eq!(stage.gate(ACME, "exec").await, "block: guard says so");
 }
+
+#[tokio::test]
+async fn a_record_that_somebody_else_adds_meanwhile_is_that_hook() {
+    let stage = Stage::new();
+    let admin = of_acme(CallerRole::Admin);
+    let id = stage.create(&admin, script("tenant", "guard", "block")).await;
+    let (store, row) = (stage.store.clone(), stage.row(&id));
+    stage.write(RuleChange::delete(HookId::from(id.as_str())));
+    *stage.scripts.meanwhile.lock().unwrap() = Some(Box::new(move || {
+        let by = Actor {
+            name: "another process".into(),
+            at: "2026-11-22T09:00:01Z".parse().unwrap(),
+            reason: String::new(),
+        };
+        store.change(vec![RuleChange::Create(Box::new(row))], &by).unwrap();
+    }));
+    let records = json!({ "hooks": [script("tenant", "guard", "block")] });
+    assert_eq!(stage.ok(&admin, "hooks.import", records).await["hooks"][0]["outcome"], "same");
+    assert_eq!(stage.store.rules().unwrap().hooks.len(), 1);
+}

@@ -425,3 +425,43 @@ async fn a_tenant_that_is_disabled_passes_no_gate_and_others_go_on() {
     let _enabled = read(Vec::new());
     assert_eq!(stage.gate(ACME, "exec").await, "allow");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_a_person_takes_as_it_is_opens_the_gates_of_a_running_program() {
+    let stage = Stage::new();
+    stage.create(&of_default(CallerRole::Admin), script("tenant", "guard", "allow")).await;
+    stage.store.tell_steadily();
+    stage.store.close_gates(Some("it is an older copy of itself"));
+    stage.rule_cache.reload().unwrap();
+    assert_eq!(stage.rule_cache.refresh(), Ok(false), "it is as shut as before");
+    assert!(stage.gate(DEFAULT, "exec").await.ends_with("is unavailable"));
+    assert_eq!(stage.rule_cache.why_shut().as_deref(), Some("it is an older copy of itself"));
+    let cancel = CancellationToken::new();
+    let story = async {
+        stage.store.tell(true);
+        tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+        stage.store.close_gates(None);
+        tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+        assert_eq!(stage.rule_cache.why_shut(), None);
+        assert_eq!(stage.gate(DEFAULT, "exec").await, "allow");
+        cancel.cancel();
+    };
+    tokio::join!(stage.rule_cache.clone().watch(cancel.clone()), story);
+}
+
+#[tokio::test]
+async fn an_older_store_is_read_as_it_is() {
+    let stage = Stage::new();
+    let admin = of_default(CallerRole::Admin);
+    stage.create(&admin, script("tenant", "guard", "block")).await;
+    let older = stage.store.rules().unwrap();
+    stage.create(&admin, script("tenant", "other", "allow")).await;
+    stage.store.put_back(&older);
+    stage.store.close_gates(Some("it is an older copy of itself"));
+    assert_eq!(stage.rule_cache.refresh(), Ok(true));
+    assert!(stage.gate(DEFAULT, "read").await.ends_with("is unavailable"));
+    stage.store.close_gates(None);
+    assert_eq!(stage.rule_cache.refresh(), Ok(true));
+    assert_eq!(stage.gate(DEFAULT, "exec").await, "block: guard says so");
+    assert_eq!(stage.rule_cache.rules().hooks.len(), 1);
+}

@@ -165,10 +165,15 @@ impl RuleTransaction {
 
     /// Carries one change out, and gives the version that it left.
     fn one(&mut self, change: RuleChange, tenants: &[Tenant], by: &Actor) -> Result<u32, StoreError> {
+        let is_added = matches!(change, RuleChange::Add(_));
         match change {
-            RuleChange::Create(hook) => {
+            RuleChange::Create(hook) | RuleChange::Add(hook) => {
                 let new = rules::created(*hook, by.at)?;
                 known(tenants, &new.tenant_id)?;
+                let taken = self.hooks.values().find(|there| is_added && there.has_place_of(&new));
+                if let Some(there) = taken {
+                    return Err(rules::place_taken(&there.id));
+                }
                 if self.hooks.contains_key(&new.id) {
                     return Err(rules::hook_taken(&new.id));
                 }
