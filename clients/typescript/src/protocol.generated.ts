@@ -1047,7 +1047,7 @@ export type Methods = {
     readonly params: { readonly tenantId?: string; readonly hookId?: string; readonly event?: CheckpointName; readonly decision?: Decision; readonly fault?: FaultWord; readonly executionId?: string; readonly sessionId?: string; readonly agentId?: string; readonly since?: string; readonly until?: string; readonly limit?: number; readonly cursor?: string };
     readonly payload: { readonly executions: readonly Execution[]; readonly nextCursor: string };
   };
-  /** Least role: admin; with what is sealed; that it was read is recorded. */
+  /** Least role: admin; with what is sealed, but what a global hook wrote is for owners; that it was read is recorded. */
   readonly "hooks.execution.get": {
     readonly params: { readonly id: string };
     readonly payload: Execution & { readonly errorDetail: string | null; readonly stdout: OutputHead | null; readonly stderr: OutputHead | null };

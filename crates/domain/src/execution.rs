@@ -18,6 +18,7 @@ mod redact;
 pub use hash::input_hash;
 pub use output::{KeptOutput, OutputHead};
 pub use redact::{MAX_TEXT_CHARS, masked, redacted};
+pub(crate) use redact::{REDACTED, names_a_password, names_a_secret};
 
 /// One execution. Its JSON, without the detail and the output, is what the audit chain keeps of it.
 #[derive(Clone, Debug, PartialEq)]

@@ -103,9 +103,8 @@ impl Host {
     pub fn open(env: Env, loaded: Loaded, watchers: Vec<Arc<dyn Watcher>>) -> Result<Self, HostError> {
         let config = &loaded.config;
         writers::keep_out(&env, &loaded).iter().for_each(|line| tracing::warn!("{line}"));
-        // Before any key is read.
-        let lines = home::close_files(&config.home).into_iter().chain(links::separate_keys(&config.home));
-        lines.chain(links::second_names(&loaded)).for_each(|line| tracing::warn!("{line}"));
+        links::mend(&config.home);
+        links::second_names(&loaded).iter().for_each(|line| tracing::warn!("{line}"));
         let rule_env = RuleEnvironment::of(config, &env)?;
         let store = rule_env.open_store(config)?;
         let sessions = open_sessions(config, &store)?;

@@ -27,6 +27,7 @@ use crate::config::{Config, Env, JudgeConfig, Loaded};
 use crate::config_store::open_store_with;
 use crate::error::HostError;
 use crate::judges::ModelJudges;
+use crate::links;
 use crate::provider_spec::provider_spec;
 use crate::rule_files::{FileProblem, FiledRules};
 use crate::rule_sync::{RuleSync, SyncReport};
@@ -326,11 +327,13 @@ fn edition_of((written, store_url): (Option<Edition>, &str), env: &Env) -> Resul
     Ok(written.unwrap_or(by_store))
 }
 
-/// The keys of `config`'s secrets: from the environment, or, on lite, from a file of the state.
+/// The keys of `config`'s secrets: from the environment, or, on lite, from a file of the state, which is mended first if
+/// somebody opened it to others or gave it a second name.
 ///
 /// # Errors
 /// A key is none, or the file cannot be used.
 pub fn keyring(config: &Config, env: &Env, edition: Edition) -> Result<Keyring, HostError> {
+    links::mend(&config.home);
     let file = match edition {
         Edition::Lite => Some(config.home.join(store::keyring::KEY_FILE)),
         Edition::Standard => None,

@@ -13,10 +13,23 @@ use store::keyring::KEY_FILE;
 use store::keyring::signing::SIGNING_KEY_FILE;
 
 use crate::config::Loaded;
+use crate::home::close_files;
 use crate::protected::operator_files;
 
+/// Does what [`mended`] does, before any key in `home` is read. The log has its lines under a target of their own, so that
+/// commands that log nothing else log these.
+pub fn mend(home: &Path) {
+    mended(home).iter().for_each(|line| tracing::warn!(target: "pintle.keys", "{line}"));
+}
+
+/// Takes what Pintle keeps in `home` from other users, and puts the keys that have a second name into files of their own.
+/// Says what was done, a line each.
+pub fn mended(home: &Path) -> Vec<String> {
+    close_files(home).into_iter().chain(separate_keys(home)).collect()
+}
+
 /// Puts the keys in `home` that have a second name into files of their own. Says of which that was done, a line each.
-pub fn separate_keys(home: &Path) -> Vec<String> {
+fn separate_keys(home: &Path) -> Vec<String> {
     let keys = [KEY_FILE, SIGNING_KEY_FILE].map(|key| home.join(key));
     keys.iter().filter(|key| has_other_names(key, home)).map(|key| separated(key)).collect()
 }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use domain::execution::masked;
 use domain::id::HookName;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
@@ -122,7 +123,7 @@ pub(super) async fn listen(mut stderr: pipe::Receiver, name: HookName, tail: &Ta
     let mut piece = vec![0; PIECE_BYTES];
     let mut lines = WholeLines::default();
     // Debug form, so that control characters reach no terminal.
-    let log = |text: &str| tracing::info!(target: "hook.stderr", hook = %name, ?text);
+    let log = |text: &str| tracing::info!(target: "hook.stderr", hook = %name, text = ?masked(text));
     loop {
         let read = tokio::select! {
             biased;

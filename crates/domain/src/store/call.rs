@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::execution::masked;
+use crate::execution::{REDACTED, masked, names_a_password, names_a_secret};
 use crate::hex::hex;
 use crate::json::{MAX_DEPTH, Object, Value, depth};
 
@@ -66,18 +66,25 @@ impl StoredCall {
     }
 }
 
-/// `members` with every text in them masked, also where only its name says that it is a secret; names are kept as they
-/// are.
+/// `members` with every text in them masked, names as well; whole where the name says that it is a secret.
 fn without_secrets(members: &Object) -> Object {
-    let told = |name: &String, value: &Value| match value {
-        Value::String(text) => {
-            let assigned = format!("{name}={text}");
-            let shown = masked(&assigned);
-            shown.strip_prefix(&format!("{name}=")).unwrap_or(&shown).into()
+    let mut kept = Object::new();
+    for (name, value) in members {
+        let told: Value = match value {
+            Value::String(text) if !text.is_empty() && names_a_secret(name) => REDACTED.into(),
+            Value::Number(_) if names_a_password(name) => REDACTED.into(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
+                masked_value(value)
+            }
+        };
+        let mut shown = masked(name).into_owned();
+        // Two names may look the same without what was secret in them.
+        if shown != *name && kept.contains_key(&shown) {
+            shown = format!("{shown} {}", kept.len() + 1);
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => masked_value(value),
-    };
-    members.iter().map(|(name, value)| (name.clone(), told(name, value))).collect()
+        kept.insert(shown, told);
+    }
+    kept
 }
 
 fn masked_value(value: &Value) -> Value {
@@ -110,8 +117,19 @@ mod tests {
 
     #[test]
     fn a_secret_that_only_its_name_tells_of_is_masked() {
-        let call = of(&json!({"password": "hunter2", "user": "ann", "deep": {"api_key": "k-1"}}));
-        assert_eq!(call.line(), r#"{"password":"[REDACTED]","user":"ann","deep":{"api_key":"[REDACTED]"}}"#);
+        let call = of(&json!({"password": "two words", "user": "ann", "deep": {"api_key": "k-1", "passwd": 123_456}}));
+        assert_eq!(
+            call.line(),
+            r#"{"password":"[REDACTED]","user":"ann","deep":{"api_key":"[REDACTED]","passwd":"[REDACTED]"}}"#
+        );
+        let open = json!({"max_tokens": 4096, "max_token": 512, "token": "", "secret": false, "title": "a token"});
+        assert_eq!(json!(of(&open)), json!({ "arguments": open }));
+    }
+
+    #[test]
+    fn names_are_masked_and_stay_apart() {
+        let call = of(&json!({"ann@example.org": 1, "bob@example.org": 2, "cc": {"ann@example.org": 3}}));
+        assert_eq!(call.line(), r#"{"[REDACTED]":1,"[REDACTED] 2":2,"cc":{"[REDACTED]":3}}"#);
     }
 
     #[test]

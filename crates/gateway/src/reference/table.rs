@@ -213,7 +213,7 @@ const METHODS: &[MethodRow] = &[
         "hooks.execution.get",
         "{ id: string }",
         "{ ...Execution, errorDetail: string | null, stdout: OutputHead | null, stderr: OutputHead | null }",
-        "with what is sealed; that it was read is recorded",
+        "with what is sealed, but what a global hook wrote is for owners; that it was read is recorded",
     ),
     method(
         "hooks.chain",

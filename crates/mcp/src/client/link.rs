@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::execution::masked;
 use process::child::{Child, Launch};
 use rmcp::RoleClient;
 use rmcp::service::{ClientInitializeError, RunningService, serve_client};
@@ -153,7 +154,7 @@ async fn listen(mut stderr: pipe::Receiver, (name, tail): (String, Arc<StderrTai
                 let text = String::from_utf8_lossy(&piece[..len]);
                 tail.add(&text);
                 // Debug form, so that control characters reach no terminal.
-                tracing::info!(target: "mcp.stderr", mcp = %name, text = ?text.trim_end());
+                tracing::info!(target: "mcp.stderr", mcp = %name, text = ?masked(text.trim_end()));
             }
         }
     }

@@ -181,6 +181,9 @@ pub(super) fn run(global: &Global, args: &DoctorArgs) -> Result<u8, CliError> {
     let mut checks = surroundings::configuration(&env, &loaded);
     checks.extend(surroundings::token(&env, &loaded));
     checks.extend(surroundings::skills(&loaded));
+    // Before any key is read.
+    let mended = host::links::mended(&loaded.config.home);
+    checks.extend(mended.into_iter().map(|line| Check::new("home", "", State::Note, line)));
     let store = open_store(&loaded.config);
     if store.is_err() {
         // The guards are proven all the same.

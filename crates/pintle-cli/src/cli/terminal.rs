@@ -29,7 +29,7 @@ const HINT: Style = AnsiColor::Cyan.on_default();
 pub(super) enum LogUse {
     /// Everything of weight.
     Usual,
-    /// Only errors of our own: the command tells of faults by itself.
+    /// Only errors of our own, and what became of the keys: the command tells of faults by itself.
     Quiet,
     /// Everything of weight for as long as it runs, so each line says when.
     Service,
@@ -39,7 +39,7 @@ pub(super) enum LogUse {
 pub(super) fn prepare(global: &Global, used: LogUse) {
     set_color(global.color);
     let level = match global.verbose {
-        0 if used == LogUse::Quiet => "error,hook=off,rmcp=off",
+        0 if used == LogUse::Quiet => "error,pintle.keys=warn,hook=off,rmcp=off",
         0 => "error,pintle=warn,hook=error,rmcp=off",
         1 => "warn,hook=info,hook.stderr=info,mcp.stderr=info,rmcp=warn",
         // What `rmcp` tells beyond warnings is each message once more.

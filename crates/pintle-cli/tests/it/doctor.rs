@@ -213,3 +213,28 @@ fn a_home_that_others_can_open_is_closed_or_told_of() {
     assert!(seen.code == Some(0) && !seen.out.contains("! home"), "{seen}");
     assert_eq!(std::fs::metadata(&home).unwrap().permissions().mode() & 0o777, 0o700);
 }
+
+#[test]
+fn a_key_with_a_second_name_gets_a_file_of_its_own_and_that_is_said() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let env = with_hooks("");
+    assert_eq!(env.pintle(&["doctor"]).code, Some(0));
+    let (key, other) = (env.path("data/pintle/encryption.key"), env.path("here/notes.txt"));
+    let separated =
+        "encryption.key` had a second name (a hard link) outside of its folder and is a file of its own again";
+    let closed = "encryption.key was open to other users (mode 0644) and is closed again";
+    let give_away = || {
+        std::fs::hard_link(&key, &other).unwrap();
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
+    };
+    give_away();
+    let seen = env.pintle(&["doctor"]);
+    let told = |said: &str| seen.out.lines().filter(|line| line.starts_with("! home") && line.contains(said)).count();
+    assert!(seen.code == Some(0) && told(separated) == 1 && told(closed) == 1, "{seen}");
+    let seen = env.pintle(&["doctor"]);
+    assert!(seen.code == Some(0) && !seen.out.contains("encryption.key"), "{seen}");
+    std::fs::remove_file(&other).unwrap();
+    give_away();
+    let seen = env.pintle(&["secrets", "rotate"]);
+    assert!(seen.err.contains(separated) && seen.err.contains(closed), "{seen}");
+}

@@ -7,7 +7,7 @@ use domain::execution::Execution;
 use domain::fault::{Cause, FaultKind};
 use domain::id::{HookId, TenantId};
 use domain::json::{Value, canonical, json};
-use domain::rule::Decision;
+use domain::rule::{Decision, HookScope};
 use domain::store::{ExecutionQuery, TenantScope};
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
@@ -133,8 +133,8 @@ impl RuleAdmin {
         Ok((None, Some(name)))
     }
 
-    /// One execution, with the whole text of its fault and the beginning of what its program wrote. That somebody read
-    /// them stands in the audit chain.
+    /// One execution, with the whole text of its fault and the beginning of what its program wrote; of a global hook
+    /// that is for owners, as its settings are. That somebody read them stands in the audit chain.
     ///
     /// # Errors
     /// There is none, or it is another tenant's; its texts cannot be decrypted; or the caller may not.
@@ -159,11 +159,30 @@ impl RuleAdmin {
     /// does.
     fn read(&self, by: &Caller, id: &str) -> Result<Option<Execution>, AdminError> {
         let executions = &self.parts.executions;
-        let found = executions.execution(&scope_of(by), id)?;
-        if let Some(row) = found.as_ref().filter(|row| row.has_detail()) {
-            executions.note_read(row, &self.actor(by))?;
+        let Some(mut row) = executions.execution(&scope_of(by), id)? else { return Ok(None) };
+        if self.hides_output(by, &row)? {
+            row.output = None;
         }
-        Ok(found)
+        if row.has_detail() {
+            executions.note_read(&row, &self.actor(by))?;
+        }
+        Ok(Some(row))
+    }
+
+    /// Whether what the program of `row` wrote is not for `by`: it can say what stands in the settings of a hook, and
+    /// those of what belongs to everybody are for owners.
+    fn hides_output(&self, by: &Caller, row: &Execution) -> Result<bool, AdminError> {
+        if by.is_master() || row.output.is_none() {
+            return Ok(false);
+        }
+        // The row of one that was deleted has its id no more, but for what tells it from others.
+        let in_key = || row.dedup_key.as_deref().and_then(|key| key.split(':').next()).map(HookId::from);
+        let Some(id) = row.hook_id.clone().or_else(in_key) else { return Ok(true) };
+        if let Some(rule) = self.freshest()?.hooks.iter().find(|rule| rule.id == id) {
+            return Ok(rule.scope == HookScope::Global);
+        }
+        let lines = self.parts.hooks.changes(&TenantScope::All, &id, usize::MAX)?;
+        Ok(lines.is_empty() || lines.iter().any(|line| line.tenant_id == TenantId::sentinel()))
     }
 
     /// Whether `by` sees what happened in the session of `row`: below admins only their own, and none that is nobody's.

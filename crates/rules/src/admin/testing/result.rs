@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::reply;
 use domain::account::{Account, RewriteOutcome};
 use domain::checkpoint::{Checkpoint, CheckpointKind, Reply};
+use domain::execution::masked;
 use domain::fault::{Cause, Fault};
 use domain::json::{Value, json};
 use domain::record::{HookOutcome, Record};
@@ -23,7 +24,7 @@ pub struct TestResult {
     pub decision: Decision,
     /// How long its handler took.
     pub duration_ms: u64,
-    /// Why.
+    /// Why. In this and in what it wrote stands nothing that looks like a secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The beginning of a command's output.
@@ -221,8 +222,9 @@ impl TestResult {
     fn with(self, account: Account) -> Self {
         let judged = account.model.is_some() || account.cached;
         Self {
-            stdout: account.stdout,
-            stderr: account.stderr,
+            reason: self.reason.map(without_secrets),
+            stdout: account.stdout.map(without_secrets),
+            stderr: account.stderr.map(without_secrets),
             status_code: account.http_status,
             non_json: account.non_json.then_some(true),
             injection_detected: judged.then_some(account.injection_detected),
@@ -231,6 +233,11 @@ impl TestResult {
             ..self
         }
     }
+}
+
+/// A text of the hook's own, as the history would have it: whoever may try a hook need not know what it knows.
+fn without_secrets(text: String) -> String {
+    masked(&text).into_owned()
 }
 
 fn decision(word: VerdictKind) -> Decision {

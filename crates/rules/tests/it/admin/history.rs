@@ -212,3 +212,34 @@ async fn what_a_command_wrote_is_for_admins_and_the_chain_says_who_read_it() {
     assert_eq!((&whole["errorDetail"], &whole["stdout"], &whole["stderr"]), (&Value::Null, &Value::Null, &stderr));
     assert_eq!(reads(), 1);
 }
+
+#[tokio::test]
+async fn what_a_global_hook_wrote_is_for_owners_as_its_settings_are() {
+    let stage = Stage::new();
+    let (owner, admin) = (of_acme(CallerRole::Owner), of_acme(CallerRole::Admin));
+    let global = stage.create(&owner, script("global", "everybodys", "allow")).await;
+    let own = stage.create(&admin, script("tenant", "theirs", "allow")).await;
+    let wrote = |n: i64, hook: &str| {
+        let head = OutputHead { text: "door code 4711".into(), cut: false };
+        let output = Some(Box::new(KeptOutput { stdout: Some(head.clone()), stderr: Some(head) }));
+        Execution { output, ..row(n, hook, Some(ACME), Some("admin:1")) }
+    };
+    let rows = [wrote(1, &global), wrote(2, &own)];
+    let [of_global, of_own] = rows.each_ref().map(|it| json!({"id": it.id}));
+    stage.keep(rows.into());
+    let shown = json!({"text": "door code 4711", "cut": false});
+    let read = async |by: &Caller, asked: &Value| {
+        let whole = stage.ok(by, "hooks.execution.get", asked.clone()).await;
+        (whole["errorDetail"].clone(), whole["stdout"].clone(), whole["stderr"].clone())
+    };
+    let all = (json!("the whole of it"), shown.clone(), shown);
+    let without_output = (json!("the whole of it"), Value::Null, Value::Null);
+    assert_eq!(read(&admin, &of_global).await, without_output);
+    assert_eq!(read(&admin, &of_own).await, all);
+    assert_eq!(read(&owner, &of_global).await, all);
+    stage.ok(&owner, "hooks.delete", json!({"hookId": global})).await;
+    stage.ok(&admin, "hooks.delete", json!({"hookId": own})).await;
+    assert_eq!(read(&admin, &of_global).await, without_output);
+    assert_eq!(read(&admin, &of_own).await, all);
+    assert_eq!(read(&owner, &of_global).await, all);
+}

@@ -55,6 +55,26 @@ async fn a_command_runs() {
 }
 
 #[tokio::test]
+async fn what_looks_like_a_secret_is_not_shown_to_whoever_tests() {
+    let stage = Stage::new();
+    let record = json!({
+        "name": "told", "event": "pre_tool_use", "handler_type": "command", "scope": "tenant",
+        "config": {"command": "echo 'sk-abcdefgh1234 password=hunter2secret' >&2; \
+                               echo '{\"decision\":\"block\",\"reason\":\"mail ann@example.org\"}'"},
+    });
+    let id = stage.create(&of_default(CallerRole::Admin), record.clone()).await;
+    let expected = json!({
+        "decision": "block", "reason": "mail [REDACTED]",
+        "stdout": "{\"decision\":\"block\",\"reason\":\"mail [REDACTED]\"}\n",
+        "stderr": "[REDACTED] password=[REDACTED]\n", "matcherMatched": true, "effective": "block",
+    });
+    for params in [json!({"hookId": id}), json!({"config": record})] {
+        assert_eq!(test(&stage, params).await, expected);
+    }
+    nothing_is_kept(&stage);
+}
+
+#[tokio::test]
 async fn a_request_is_sent() {
     let answers = vec![
         StubAnswer::json(r#"{"decision":"allow","updatedInput":{"cmd":"ls"},"additionalContext":"look"}"#),

@@ -7,6 +7,7 @@ use anstyle::{AnsiColor, Style};
 use bytes::Bytes;
 use dialects::process::wire;
 use domain::checkpoint::{CheckpointKind, Snapshot};
+use domain::execution::masked;
 use domain::fault::Fault;
 use domain::hook::Hook;
 use domain::json::Value;
@@ -153,7 +154,7 @@ impl Answer {
             duration_ms: None,
             payload: payload(came.event, came.sent.as_ref()),
             reply: came.came.as_deref().map(raw),
-            stderr: came.stderr,
+            stderr: masked(&came.stderr).into_owned(),
             shown: Shown { word: "told", style: GOOD, note: came.event.to_owned(), code: 0 },
         };
         let stray_lines = came.stray_lines;
