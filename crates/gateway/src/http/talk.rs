@@ -34,7 +34,7 @@ use crate::wire::{Asked, anthropic, openai};
 mod answering;
 mod streaming;
 
-use answering::{Guard, LeftTalk, Talk};
+use answering::{Guard, LeftTalk, Talk, busy};
 
 /// The header that names a conversation which the host keeps.
 const SESSION: &str = "x-pintle-session";
@@ -251,27 +251,24 @@ impl Wanted {
         repeat: Option<&Named>,
         noted: &mut Option<Noted>,
     ) -> Result<Talk, Refused> {
-        if let Some(at_work) = shared.lanes.of(&self.key())
-            && at_work.waits().is_some()
-            && at_work.says(&self.asked.prompt)
-        {
-            return Ok(self.talk(shared, at_work));
+        if let Some(at_work) = shared.lanes.of(&self.key()) {
+            return match at_work.waits().is_some() && at_work.says(&self.asked.prompt) {
+                true => Ok(self.talk(shared, at_work)),
+                false => Err(busy(&at_work).into()),
+            };
         }
-        shared.guests.rates.check(&self.who)?;
         if shared.life.draining.is_cancelled() {
             return Err(ApiError { retry_after_ms: Some(1000), ..going_away() }.into());
         }
         let agent = shared.ready(&self.key(), &self.name.agent, None).await?;
+        // What is refused before is no message that counts.
+        shared.guests.rates.check(&self.who)?;
         let (mut history, mut files) = (self.asked.history.clone(), self.asked.files.clone());
         // Where the host keeps the conversation, only the last message counts.
         files.retain(|(place, _)| !self.kept || place.is_none());
         let run = Run::new(self.parts(shared));
         if let Err(at_work) = shared.lanes.take(&run) {
-            let details = match at_work.waits() {
-                Some(approval) => json!({ "kind": "approval_pending", "approvalIds": [approval] }),
-                None => json!({ "kind": "session_busy" }),
-            };
-            return Err(ApiError::precondition("the session is busy with another turn").with_details(details).into());
+            return Err(busy(&at_work).into());
         }
         let brought = Brought { kept: self.kept, files, history: &mut history };
         let (place, media) = shared.prepared(&run, &self.turn, brought).await?;

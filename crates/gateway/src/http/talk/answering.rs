@@ -287,9 +287,11 @@ impl Talk {
                 .with_details(json!({ "kind": "failed", "effect": true }))
                 .into()),
             RunOutcome::Elsewhere(_) => Err(busy_elsewhere().into()),
-            RunOutcome::Parked(ids) => Err(ApiError::precondition("a call waits for an approval")
-                .with_details(json!({ "kind": "approval_pending", "approvalIds": ids }))
-                .into()),
+            RunOutcome::Parked(ids) => {
+                Err(ApiError::precondition(format!("a call waits for approval {}", ids.join(", ")))
+                    .with_details(json!({ "kind": "approval_pending", "approvalIds": ids }))
+                    .into())
+            }
         }
     }
 
@@ -324,7 +326,14 @@ pub(super) fn revoked() -> ApiError {
     ApiError::unauthorized("access was revoked")
 }
 
-/// Another node works the session.
+/// Another turn, `at_work`, has the session.
+pub(super) fn busy(at_work: &Run) -> ApiError {
+    let Some(approval) = at_work.waits() else { return busy_elsewhere() };
+    let why = format!("a call in the session waits for a person: approval {approval} is to be decided first");
+    ApiError::precondition(why).with_details(json!({ "kind": "approval_pending", "approvalIds": [approval] }))
+}
+
+/// Another turn, perhaps at another node, has the session.
 fn busy_elsewhere() -> ApiError {
     ApiError::precondition("the session is busy with another turn").with_details(json!({ "kind": "session_busy" }))
 }
