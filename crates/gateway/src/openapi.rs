@@ -170,13 +170,18 @@ fn parameters() -> Value {
 
 /// The headers that requests may have.
 const HEADERS: &[(&str, &str)] = &[
-    ("X-Pintle-Session", "names a conversation that Pintle keeps: only the last message counts"),
+    (
+        "X-Pintle-Session",
+        "names a conversation that Pintle keeps: only the last message counts. Only ASCII, without `/`, and without `@` at \
+         its beginning; the key of the session, `agent:AGENT:http:USER:NAME`, has at most 256 bytes",
+    ),
     (
         "Idempotency-Key",
-        "names the request: a second one of that name joins the run of the first, or gets what came of it, for 24 hours",
+        "names the request: a second one of that name joins the run of the first, or gets what came of it, for 24 hours. \
+         Only ASCII, at most 255 bytes",
     ),
     ("X-Pintle-Key", "an API key, below `/door` only; every other header with a key is the vendor's there"),
-    ("X-Pintle-User", "the user in whose name it is asked; with the gateway token only"),
+    ("X-Pintle-User", "the user in whose name it is asked, in ASCII; with the gateway token only"),
     ("X-Pintle-Tenant", "the tenant, by slug or id; with the gateway token only"),
 ];
 

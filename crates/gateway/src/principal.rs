@@ -167,6 +167,11 @@ impl Principal {
         }
     }
 
+    /// Whether they are the `user` that they say they are, if they say it: the token speaks for any.
+    pub(crate) fn is_as(&self, user: Option<&str>) -> bool {
+        user.is_none_or(|user| user == self.user)
+    }
+
     /// Whether they may see what others of their tenant do.
     pub(crate) fn sees_others(&self) -> bool {
         self.role >= CallerRole::Admin

@@ -3,7 +3,7 @@
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use domain::checkpoint::runtime::RetryReason;
-use domain::json::Value;
+use domain::json::{Value, json};
 
 use super::body::BadBody;
 use super::reply::answer;
@@ -115,10 +115,13 @@ impl Refused {
     }
 }
 
+/// A refusal of a request that nobody looked into yet.
+pub(crate) fn refusal(status: StatusCode, code: &str, message: &str) -> Response {
+    Refused::plain(status, code, message).response(&json!({ "error": { "code": code, "message": message } }))
+}
+
 #[cfg(test)]
 mod tests {
-    use domain::json::json;
-
     use super::*;
 
     #[test]

@@ -19,6 +19,7 @@ use super::refused::Refused;
 use super::reply::json_body;
 use crate::Shared;
 use crate::agents::named;
+use crate::claim::only_ascii;
 use crate::door::{RequestId, Visit};
 use crate::errand::{Brought, Errand, Whose};
 use crate::error::{ApiError, ErrorCode};
@@ -162,7 +163,7 @@ async fn begin(wire: Wire, shared: &Arc<Shared>, visit: Visit, (head, body): (&P
 
 /// The session of a request, and whether the host keeps the conversation.
 fn session(headers: &HeaderMap, who: &Principal, agent: &str, turn: &TurnId) -> Result<(SessionName, bool), ApiError> {
-    let key = headers.get(SESSION).map(|key| key.to_str().unwrap_or_default());
+    let key = headers.get(SESSION).map(|key| key.to_str().map_err(|_| only_ascii(SESSION))).transpose()?;
     let conversation = match key {
         Some(key) => key.to_owned(),
         None => SessionName::once(turn),
@@ -171,7 +172,9 @@ fn session(headers: &HeaderMap, who: &Principal, agent: &str, turn: &TurnId) -> 
     match name.is_good() && !(key.is_some() && name.is_once()) {
         true => Ok((name, key.is_some())),
         false => {
-            Err(ApiError::invalid("`X-Pintle-Session` must be a short name without `/`, `@` and control characters"))
+            let why = "`X-Pintle-Session` must be a name without `/` and control characters, and without `@` at its \
+                       beginning; the key of the session, with the agent and the user in it, has at most 256 bytes";
+            Err(ApiError::invalid(why))
         }
     }
 }
@@ -180,8 +183,10 @@ impl Wanted {
     /// The request under the name that its header gives it.
     fn repeat(&self, headers: &HeaderMap, body: String) -> Result<Option<Named>, ApiError> {
         let Some(key) = headers.get(REPEAT) else { return Ok(None) };
-        let key = key.to_str().ok().filter(|key| !key.is_empty());
-        let key = key.ok_or_else(|| ApiError::invalid("`Idempotency-Key` must be a text that is not empty"))?;
+        let key = key.to_str().map_err(|_| only_ascii(REPEAT))?;
+        if key.is_empty() {
+            return Err(ApiError::invalid("`Idempotency-Key` must not be empty"));
+        }
         Named::new(&self.who, self.kept.then_some(&self.name), key, body).map(Some)
     }
 

@@ -30,7 +30,9 @@ fn a_key_is_shown_once_and_ends_when_it_is_revoked() {
     let server = Server::start(scripted(DONE, WITH_TOKEN));
     let key = People::key(&server, "anna", &["operator.write"]);
     let mut client = server.client();
-    let welcome = client.done("connect", json!({ "token": key, "user_id": "somebody else" }));
+    let other = client.refused("connect", json!({ "token": key, "user_id": "somebody else" }));
+    assert_eq!(other, ("INVALID_REQUEST".into(), "`user_id` goes with the gateway token only".into()));
+    let welcome = client.done("connect", json!({ "token": key, "user_id": "anna" }));
     assert_eq!((&welcome["role"], &welcome["user_id"]), (&json!("operator"), &json!("anna")));
     assert_eq!(models(&server, &format!("x-api-key: {key}\n")), 200);
     assert_eq!(models(&server, &format!("x-api-key: {key}\nX-Pintle-User: ben\n")), 400);
