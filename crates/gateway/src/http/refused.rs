@@ -9,6 +9,7 @@ use super::body::BadBody;
 use super::reply::answer;
 use crate::door::FORBIDDEN_ORIGIN;
 use crate::error::{ApiError, ErrorCode};
+use crate::principal::Principal;
 
 const RATE_LIMIT: &str = RetryReason::RateLimit.word();
 const CONTEXT_LIMIT: &str = RetryReason::ContextLimit.word();
@@ -98,6 +99,11 @@ impl Refused {
             _ => ErrorCode::InvalidRequest,
         };
         Self { status, code: code.to_owned(), error: ApiError::new(kind, message), retry: false }
+    }
+
+    /// The same as `who` is told it.
+    pub(crate) fn told_to(self, who: &Principal) -> Self {
+        Self { error: self.error.told_to(who), ..self }
     }
 
     /// The answer, with `body`.

@@ -158,7 +158,8 @@ async fn begin(wire: Wire, shared: &Arc<Shared>, visit: Visit, (head, body): (&P
     let request = head.extensions.get::<RequestId>().map(|id| id.0.clone()).unwrap_or_default();
     let wanted = Wanted { wire, who, name, kept, asked, prompt, turn, request };
     let repeat = wanted.repeat(headers, body)?;
-    wanted.begin(shared, repeat).await
+    let reader = wanted.who.clone();
+    wanted.begin(shared, repeat).await.map_err(|refused| refused.told_to(&reader))
 }
 
 /// The session of a request, and whether the host keeps the conversation.

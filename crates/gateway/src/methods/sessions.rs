@@ -97,7 +97,9 @@ impl Shared {
             let host = self.host.read().await;
             check_model(&host.loaded.config, "model", model)?;
             let ready = self.agents.ready(&host, &name.agent, Some(model));
-            ready.map_err(|error| ApiError::invalid(format!("invalid request: model: {}", error.message)))?;
+            ready.map_err(|error| {
+                ApiError::invalid(format!("invalid request: model: {}", error.told_to(who).message))
+            })?;
         }
         let (key, shown) = (SessionKey { tenant: who.tenant.clone(), session: name.id() }, name.shown_to(who));
         self.blocking(move |shared| match shared.sessions.patch_session(&key, &patch)? {

@@ -155,7 +155,7 @@ impl Talk {
             }
         };
         self.guard.run = None;
-        Err((refused.into(), self.run.clone()))
+        Err((refused.told_to(&self.guard.guest.who).into(), self.run.clone()))
     }
 
     /// Waits for what is heard next, but for an approval not longer than a request waits. Dropping it loses nothing.
@@ -281,7 +281,7 @@ impl Talk {
             RunOutcome::Failed(error) => match error.kind() {
                 Some("hook_stopped") => Ok(TalkEnd { stopped: Some(error.message), ..self.ended_by(filtered) }),
                 Some("iteration_limit") => Ok(self.ended_by(limit)),
-                Some(_) | None => Err(error.into()),
+                Some(_) | None => Err(error.told_to(&self.guard.guest.who).into()),
             },
             RunOutcome::Cancelled => Err(ApiError::new(ErrorCode::Unavailable, "the turn was stopped")
                 .with_details(json!({ "kind": "failed", "effect": true }))
