@@ -634,7 +634,7 @@ export type BreakerHealth = {
   readonly windowSeconds: number;
 };
 
-/** A turn in a listing; `reason` says what was stopped last, `asked` counts calls that a person was asked about, `waiting` those nobody answered, `faults` the events at which a hook failed; `tenantId` is for owners. */
+/** A turn in a listing; it ends `failed` where a hook ends the turn, and `stopped` where a hook or a person stops the run; `reason` says what was stopped last, `asked` counts calls that a person was asked about, `waiting` those nobody answered, `faults` the events at which a hook failed; `tenantId` is for owners. */
 export type TurnLine = {
   readonly turnId: string;
   readonly sessionKey: string;

@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use domain::json::json;
 use domain::nearest::nearest;
 use host::Host;
 use host::config::{AgentConfig, Config};
 use host::ready_agent::ReadyAgent;
 
 use crate::error::{ApiError, ErrorCode};
+use crate::told::NOT_READY;
 
 /// Another word for the agent that is meant without a name. Source: the published protocol.
 const DEFAULT: &str = "default";
@@ -29,7 +31,10 @@ impl Agents {
             return Ok(agent.clone());
         }
         let made = host.runner(Some(name), model);
-        let agent = Arc::new(made.map_err(|error| ApiError::new(ErrorCode::Unavailable, error.message))?);
+        let agent = Arc::new(made.map_err(|error| {
+            tracing::warn!(agent = name, "agent.not_ready: {}", error.message);
+            ApiError::new(ErrorCode::Unavailable, error.message).with_details(json!({ "cause": NOT_READY }))
+        })?);
         ready.insert(wanted, agent.clone());
         Ok(agent)
     }

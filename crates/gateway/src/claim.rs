@@ -79,20 +79,17 @@ impl Claim {
 
     /// Reads the headers of a request.
     pub(crate) fn of_headers(headers: &HeaderMap) -> Result<Self, ApiError> {
-        let text = |name: &str| {
-            let value = headers.get(name)?.to_str().ok()?;
-            Some(value.to_owned()).filter(|value| !value.is_empty())
+        let text = |name: &str| -> Result<Option<String>, ApiError> {
+            let Some(value) = headers.get(name) else { return Ok(None) };
+            let value = value.to_str().map_err(|_| only_ascii(name))?;
+            Ok(Some(value.to_owned()).filter(|value| !value.is_empty()))
         };
-        let bearer = text("authorization").and_then(|value| Some(value.strip_prefix("Bearer ")?.trim().to_owned()));
-        let bearer = bearer.filter(|value| !value.is_empty());
-        if bearer.is_none() && text("authorization").is_some() {
-            return Err(ApiError::unauthorized("expected `Authorization: Bearer …`"));
-        }
+        let bearer = text("authorization")?.map(|value| bearer(&value)).transpose()?.flatten();
         Ok(Self {
-            token: bearer.or_else(|| text("x-api-key")),
-            user: text("x-pintle-user"),
-            tenant: text("x-pintle-tenant"),
-            console_key: text("x-pintle"),
+            token: bearer.or(text("x-api-key")?),
+            user: text("x-pintle-user")?,
+            tenant: text("x-pintle-tenant")?,
+            console_key: text("x-pintle")?,
             cookies: cookies(headers),
         })
     }
@@ -106,6 +103,20 @@ impl Claim {
             (None, None) => None,
         }
     }
+}
+
+/// The key in a header `Authorization`. An empty one is like none: some clients cannot do without the header.
+fn bearer(value: &str) -> Result<Option<String>, ApiError> {
+    let (scheme, key) = value.split_once(' ').unwrap_or((value, ""));
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(ApiError::unauthorized("expected `Authorization: Bearer …`"));
+    }
+    Ok(Some(key.trim().to_owned()).filter(|key| !key.is_empty()))
+}
+
+/// What is said of a header with characters that none can carry in a way that all read alike.
+pub(crate) fn only_ascii(name: &str) -> ApiError {
+    ApiError::invalid(format!("the header `{name}` takes only ASCII"))
 }
 
 /// The cookies of the console that came along.
@@ -139,7 +150,13 @@ mod tests {
         assert_eq!(of(&[("x-api-key", "abc")]), token("abc"));
         assert_eq!(of(&[("authorization", "Bearer abc"), ("x-api-key", "def")]), token("abc"));
         assert_eq!(of(&[("authorization", ""), ("x-api-key", "")]), Ok(Claim::default()));
-        assert_eq!(of(&[("authorization", "Basic abc")]), Err(ErrorCode::Unauthorized));
+        assert_eq!(of(&[("authorization", "bearer abc")]), token("abc"));
+        assert_eq!(of(&[("authorization", "Bearer"), ("x-api-key", "def")]), token("def"));
+        assert_eq!(of(&[("authorization", "BEARER ")]), Ok(Claim::default()));
+        for other in ["Basic abc", "abc", "Bearerabc"] {
+            assert_eq!(of(&[("authorization", other)]), Err(ErrorCode::Unauthorized), "{other}");
+        }
+        assert_eq!(of(&[("x-pintle-user", "\u{e4}")]), Err(ErrorCode::InvalidRequest));
         let cookies = format!("a=b; pintle_12345678={RANDOM}; pintle_x=short; other_1={RANDOM}");
         let expected = Claim { console_key: Some("k".into()), cookies: vec![RANDOM.into()], ..Claim::default() };
         assert_eq!(of(&[("x-pintle", "k"), ("cookie", &cookies)]), Ok(expected));

@@ -151,10 +151,11 @@ impl Door {
         if let Peer::Address { to_loopback: true, .. } = peer
             && !host.is_some_and(is_local_name)
         {
-            let host = host.unwrap_or("none");
-            return Err(TurnedAway(format!(
-                "this server listens on loopback only, and `Host: {host}` is not a loopback name; use localhost"
-            )));
+            let why = match host {
+                Some(host) => format!("`Host: {host}` is not a loopback name"),
+                None => "the request has no `Host`".to_owned(),
+            };
+            return Err(TurnedAway(format!("this server listens on loopback only, and {why}; use localhost")));
         }
         let is_own_page = if from_anywhere { false } else { self.check_origin(peer, headers, host)? };
         let through =
@@ -324,7 +325,8 @@ mod tests {
         ] {
             assert!(!enters(host), "{host}");
         }
-        assert!(door.enter(local(), &HeaderMap::new()).is_err());
+        let why = "this server listens on loopback only, and the request has no `Host`; use localhost";
+        assert_eq!(door.enter(local(), &HeaderMap::new()).unwrap_err(), TurnedAway(why.into()));
     }
 
     #[test]

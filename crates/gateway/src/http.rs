@@ -31,8 +31,8 @@ mod team;
 mod unread;
 
 use dialect::Wire;
-use refused::Refused;
-use reply::{answer, refusal};
+use refused::{Refused, refusal};
+use reply::answer;
 
 use crate::Shared;
 use crate::claim::cookies;
@@ -182,8 +182,12 @@ async fn with_code(response: Response, path: &str, hint: &str) -> Response {
         _ => "invalid_request",
     };
     let said = axum::body::to_bytes(body, MAX_REFUSAL).await.unwrap_or_default();
-    let said = String::from_utf8_lossy(&said);
-    let message = if said.is_empty() { parts.status.canonical_reason().unwrap_or_default() } else { &*said };
+    let allowed = parts.headers.get(header::ALLOW).and_then(|allowed| allowed.to_str().ok());
+    let message = match (String::from_utf8_lossy(&said), allowed) {
+        (said, _) if !said.is_empty() => said.into_owned(),
+        (_, Some(allowed)) => format!("{path} takes {} only", allowed.replace(',', ", ")),
+        (_, None) => parts.status.canonical_reason().unwrap_or_default().to_owned(),
+    };
     let mut refused = refusal_at(path, parts.status, code, &format!("{message}{hint}"));
     if let Some(allowed) = parts.headers.get(header::ALLOW) {
         refused.headers_mut().insert(header::ALLOW, allowed.clone());
@@ -246,8 +250,13 @@ fn refusal_at(path: &str, status: StatusCode, code: &str, message: &str) -> Resp
     }
 }
 
-/// What to do where a client was given an address without the version, or with two.
+/// What to do where a client was given an address without the version, or with two, or asks in a way that no agent
+/// answers in.
 fn base_hint(path: &str) -> String {
+    let rest = path.strip_prefix("/v1").unwrap_or(path);
+    if ["/responses", "/completions"].iter().any(|other| rest == *other || rest.starts_with(&format!("{other}/"))) {
+        return "; an agent answers as chat completions do, at /v1/chat/completions".to_owned();
+    }
     let is_api = |path: &str| {
         ["/chat/completions", "/messages", "/models", "/media"].iter().any(|known| path.starts_with(known))
     };
@@ -273,6 +282,9 @@ mod tests {
                 "; the API is at /v1/messages: this client adds /v1 by itself, so end the base URL before it",
             ),
             ("/v1/else", ""),
+            ("/v1/responses", "; an agent answers as chat completions do, at /v1/chat/completions"),
+            ("/responses/resp_1", "; an agent answers as chat completions do, at /v1/chat/completions"),
+            ("/v1/responses_of_others", ""),
             ("/v1/v1/else", ""),
         ] {
             assert_eq!(base_hint(path), hint);

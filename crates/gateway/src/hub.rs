@@ -54,7 +54,10 @@ impl Connection {
                 error.message
             );
         }
-        let text = frame::response(id, outcome);
+        let text = match outcome {
+            Err(error) => frame::response(id, &Err(error.clone().told_to(&self.who))),
+            Ok(_) => frame::response(id, outcome),
+        };
         self.write(|queue| queue.response(text));
     }
 

@@ -79,6 +79,7 @@ mod shown;
 mod sign_in;
 mod socket;
 mod tls;
+mod told;
 mod transcript;
 mod turns;
 mod watched;

@@ -170,13 +170,18 @@ fn parameters() -> Value {
 
 /// The headers that requests may have.
 const HEADERS: &[(&str, &str)] = &[
-    ("X-Pintle-Session", "names a conversation that Pintle keeps: only the last message counts"),
+    (
+        "X-Pintle-Session",
+        "names a conversation that Pintle keeps: only the last message counts. Only ASCII, without `/`, and without `@` at \
+         its beginning; the key of the session, `agent:AGENT:http:USER:NAME`, has at most 256 bytes",
+    ),
     (
         "Idempotency-Key",
-        "names the request: a second one of that name joins the run of the first, or gets what came of it, for 24 hours",
+        "names the request: a second one of that name joins the run of the first, or gets what came of it, for 24 hours. \
+         Only ASCII, at most 255 bytes",
     ),
     ("X-Pintle-Key", "an API key, below `/door` only; every other header with a key is the vendor's there"),
-    ("X-Pintle-User", "the user in whose name it is asked; with the gateway token only"),
+    ("X-Pintle-User", "the user in whose name it is asked, in ASCII; with the gateway token only"),
     ("X-Pintle-Tenant", "the tenant, by slug or id; with the gateway token only"),
 ];
 
@@ -311,7 +316,7 @@ pub fn page() -> String {
 const MESSAGES: &str = "
 ## Messages
 
-At most 200, the last one the user's. Besides `role` and `content`, `_hook`, `_skill` and `_sig` are read as Pintle sent them; the Anthropic dialect takes role `system` where `_hook` stands. Parts of a user's message:
+At most 200, the last one the user's, with more than white space in it or with a file. Besides `role` and `content`, `_hook`, `_skill` and `_sig` are read as Pintle sent them; the Anthropic dialect takes role `system` where `_hook` stands. Parts of a user's message:
 
 | part | in `/v1/chat/completions` | in `/v1/messages` |
 |---|---|---|
@@ -319,7 +324,7 @@ At most 200, the last one the user's. Besides `role` and `content`, `_hook`, `_s
 | an image | `image_url` with a `data:` URL or `media://ID` | `image` with `source` `base64`, `url` (`media://ID`) or `file` |
 | a file | `file` with `file_data` (a `data:` URL) or `file_id` | `document` with `source` `base64`, `text`, `url` (`media://ID`) or `file` |
 
-Nothing is fetched for a client: other URLs are refused. A model learns of a file by its type and a neutral name, such as `image.png`: no gate looks at the name that a client gives. In a history from another model, calls, their results and thoughts are left out.
+A `file_id` is the `id` of a file, or its `reference`. Nothing is fetched for a client: other URLs are refused. A model learns of a file by its type and a neutral name, such as `image.png`: no gate looks at the name that a client gives. In a history from another model, calls, their results and thoughts are left out.
 
 ## Answers
 

@@ -58,9 +58,11 @@ impl<'a> Params<'a> {
     pub(crate) fn count(&self, name: &str, most: usize) -> Result<Option<usize>, ApiError> {
         let count = |value: &Value| value.as_u64().and_then(|count| usize::try_from(count).ok());
         let good = |value: &Value| count(value).filter(|count| *count <= most);
-        self.get(name)
-            .map(|value| good(value).ok_or_else(|| wrong(name, &format!("a number up to {most}"))))
-            .transpose()
+        let expected = || match most {
+            usize::MAX => "a whole number, at least 0".to_owned(),
+            most => format!("a whole number from 0 to {most}"),
+        };
+        self.get(name).map(|value| good(value).ok_or_else(|| wrong(name, &expected()))).transpose()
     }
 
     /// A word that `named` knows.
@@ -87,4 +89,24 @@ impl<'a> Params<'a> {
 
 pub(crate) fn wrong(name: &str, expected: &str) -> ApiError {
     ApiError::invalid(format!("invalid request: field {name:?} must be {expected}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_number_that_is_none_says_what_is_expected() {
+        let said = |value: Value, most| {
+            let params = json!({ "n": value });
+            Params::of(&params, &["n"]).unwrap().count("n", most).map_err(|error| error.message)
+        };
+        let refused = |expected: &str| Err(format!("invalid request: field \"n\" must be {expected}"));
+        assert_eq!(said(json!(-3), usize::MAX), refused("a whole number, at least 0"));
+        assert_eq!(said(json!(1.5), 200), refused("a whole number from 0 to 200"));
+        assert_eq!(said(json!(201), 200), refused("a whole number from 0 to 200"));
+        assert_eq!((said(json!(7), 200), said(json!(null), 200)), (Ok(Some(7)), Ok(None)));
+    }
 }

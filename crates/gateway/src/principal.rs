@@ -167,6 +167,17 @@ impl Principal {
         }
     }
 
+    /// Whether they are the `user` that they say they are, if they say it: the token speaks for any.
+    pub(crate) fn is_as(&self, user: Option<&str>) -> bool {
+        user.is_none_or(|user| user == self.user)
+    }
+
+    /// Whether they are told of faults as the log has them: administrators, and whoever sits at a machine on which nobody
+    /// has to sign in.
+    pub(crate) fn reads_faults(&self) -> bool {
+        self.role >= CallerRole::Admin || self.credential == Credential::Anonymous
+    }
+
     /// Whether they may see what others of their tenant do.
     pub(crate) fn sees_others(&self) -> bool {
         self.role >= CallerRole::Admin

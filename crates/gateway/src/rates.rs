@@ -71,7 +71,8 @@ impl Rates {
         let key = (who.tenant.clone(), who.user.clone());
         self.sends.check_key(&key).map_err(|wait| {
             let wait = wait.wait_time_from(DefaultClock::default().now());
-            ApiError::exhausted(format!("too many messages: {SENDS_PER_MINUTE} a minute"), millis(wait))
+            let why = format!("too many messages: at most {SENDS_AT_ONCE} at once, and {SENDS_PER_MINUTE} a minute");
+            ApiError::exhausted(why, millis(wait))
         })
     }
 
@@ -194,6 +195,15 @@ mod tests {
         rates.request(&anna, NonZeroU32::new(2).unwrap()).unwrap();
         let refused = rates.request(&anna, NonZeroU32::new(2).unwrap()).unwrap_err();
         assert_eq!(refused.message, "too many requests: 1 a minute, 1 on each of 2 nodes");
+        assert!(refused.retry_after_ms.is_some());
+    }
+
+    #[test]
+    fn whoever_sends_too_much_is_told_how_much_that_is() {
+        let (rates, anna) = (Rates::new(NonZeroU32::MIN), somebody("anna", CallerRole::Operator));
+        (0..SENDS_AT_ONCE.get()).for_each(|_| rates.check(&anna).unwrap());
+        let refused = rates.check(&anna).unwrap_err();
+        assert_eq!(refused.message, "too many messages: at most 5 at once, and 20 a minute");
         assert!(refused.retry_after_ms.is_some());
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use domain::store::SessionKey;
+use host::config::Config;
 use host::ready_agent::ReadyAgent;
 
 use crate::Shared;
@@ -29,11 +30,16 @@ impl Shared {
         let config = &host.loaded.config;
         let name = named(config, Some(agent))?.name.clone();
         if let Some(model) = model {
-            config.look_up(model).map_err(|why| {
-                let near = why.nearest.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
-                ApiError::invalid(format!("invalid request: modelOverride: {}{near}", repeated(&why.message)))
-            })?;
+            check_model(config, "modelOverride", model)?;
         }
         self.agents.ready(&host, &name, of_session.as_deref())
     }
+}
+
+/// Refuses a model, named in the member `member`, that the configuration does not have.
+pub(crate) fn check_model(config: &Config, member: &str, model: &str) -> Result<(), ApiError> {
+    config.look_up(model).map(drop).map_err(|why| {
+        let near = why.nearest.map(|near| format!("; did you mean \"{near}\"?")).unwrap_or_default();
+        ApiError::invalid(format!("invalid request: {member}: {}{near}", repeated(&why.message)))
+    })
 }

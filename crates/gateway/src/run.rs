@@ -14,11 +14,12 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 
 use crate::error::ApiError;
-use crate::frame;
 use crate::heard::{Heard, HeardLog};
 use crate::hub::{Connection, Hub};
 use crate::outcome::{AnswerEnd, RunAnswer, RunOutcome};
 use crate::session_name::SessionName;
+
+mod events;
 
 /// Between two answers of one turn.
 const BETWEEN: &str = "\n\n";
@@ -208,7 +209,7 @@ impl Run {
                 }
                 self.event("run.completed", Some(payload));
             }
-            RunOutcome::Failed(error) => self.event("run.failed", Some(json!({ "error": error.message }))),
+            RunOutcome::Failed(error) => self.tell_failed(error),
             RunOutcome::Cancelled => self.event("run.cancelled", None),
             RunOutcome::Parked(_) | RunOutcome::Elsewhere(_) => {}
         }
@@ -420,41 +421,6 @@ impl Run {
             self.piece(reply);
             self.answered(None);
         }
-    }
-
-    /// Tells of it whoever may hear: its user, and those who see what others do.
-    pub(crate) fn event(&self, kind: &str, payload: Option<Value>) {
-        self.event_of(kind, payload, None);
-    }
-
-    /// The same, about a sub-agent of it.
-    pub(crate) fn event_of(&self, kind: &str, payload: Option<Value>, below: Option<(&str, &TurnId)>) {
-        let mut heads: [Option<String>; 2] = [None, None];
-        let hears = |it: &Connection| it.who.user == self.name.user || it.who.sees_others();
-        for connection in self.hub.of(&self.key.tenant, hears) {
-            let own = usize::from(connection.who.user == self.name.user);
-            let head = heads[own].get_or_insert_with(|| {
-                let key = self.name.shown_to(&connection.who);
-                frame::event_head("agent", &self.payload(kind, payload.as_ref(), (&key, below)))
-            });
-            connection.tell(head);
-        }
-    }
-
-    fn payload(&self, kind: &str, payload: Option<&Value>, (key, below): (&str, Option<(&str, &TurnId)>)) -> Value {
-        let (agent, run) = below.unwrap_or((&self.name.agent, self.id.get_or_init(TurnId::fresh)));
-        let mut event = json!({ "type": kind, "agentId": agent, "runId": run, "sessionKey": key });
-        if let Some(payload) = payload {
-            event["payload"] = payload.clone();
-        }
-        if below.is_some() {
-            event["parentAgentId"] = json!(self.name.agent);
-            event["delegationId"] = json!(run);
-        }
-        event["userId"] = json!(self.name.user);
-        event["channel"] = json!(self.name.channel.word());
-        event["chatId"] = json!(self.name.conversation);
-        event
     }
 
     /// Its turn is `turn_id`, unless it had one already.

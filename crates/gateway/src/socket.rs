@@ -250,7 +250,11 @@ impl Shared {
         arrival: &Arrival,
     ) -> Result<(Principal, Option<Place>), ApiError> {
         let claim = Claim { cookies: arrival.cookies.clone(), ..Claim::read(params)? };
+        let user = claim.user.clone();
         let who = self.known(claim, arrival.visit).await?;
+        if !who.is_as(user.as_deref()) {
+            return Err(ApiError::invalid("`user_id` goes with the gateway token only"));
+        }
         let place = self.connection_of(&who).await?;
         Ok((who, place))
     }

@@ -6,6 +6,7 @@ use domain::store::{SessionRow, TurnRow};
 
 use crate::principal::Principal;
 use crate::session_name::{SessionName, user_of};
+use crate::told::ended_with;
 
 mod layout;
 mod patched;
@@ -106,7 +107,7 @@ pub(crate) fn line(row: &TurnRow, ending: TurnEnding, who: &Principal) -> Value 
         line["tenantId"] = json!(turn.tenant_id);
     }
     if let Some(error) = &row.error {
-        line["error"] = json!(masked(error));
+        line["error"] = ended_with(error, who);
     }
     if let Some(reason) = &row.reason {
         line["reason"] = json!(masked(reason));

@@ -138,7 +138,8 @@ pub(crate) fn said(mut messages: Vec<WireMessage>) -> Result<Said, ApiError> {
         return Err(ApiError::invalid(format!("`messages` has more than {MAX_MESSAGES} messages")));
     }
     let is_prompt = |last: &WireMessage| {
-        let says = !last.kept.content.is_empty() || !last.files.is_empty();
+        // White space alone says nothing: no model gets it.
+        let says = !last.kept.content.trim().is_empty() || !last.files.is_empty();
         last.kept.role == Role::User && last.kept.hook.is_none() && says
     };
     let Some(last) = messages.pop().filter(is_prompt) else {

@@ -220,7 +220,10 @@ impl Shared {
         if !ids.is_empty() {
             let details = json!({ "kind": "approval_pending", "approvalIds": ids, "runId": turn });
             let_go(conversation).await;
-            return Err(ApiError::precondition("the session waits for an approval").with_details(details));
+            let ids: Vec<&str> = ids.into_iter().map(String::as_str).collect();
+            let why =
+                format!("a call in the session waits for a person: approval {} is to be decided first", ids.join(", "));
+            return Err(ApiError::precondition(why).with_details(details));
         }
         self.finish_left(run, errand, &mut conversation, gone).await;
         errand.fresh(conversation).await.map(Begun::Fresh)

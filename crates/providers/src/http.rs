@@ -114,14 +114,15 @@ impl Endpoint {
                 Refusal { status: status.as_u16(), retry_after, body: &body, model, key_hint: &self.key_hint };
             return Err(refusal.into_error());
         }
-        if html {
-            return Err(ProviderError::fatal("answered with a web page; check `base_url`"));
-        }
         // Servers mislabel their answers, so the first byte decides.
-        if body.peek().await? == Some(b'{') {
-            return Ok(Answer::Whole(body.whole().await?));
+        match body.peek().await? {
+            _ if html => Err(ProviderError::fatal("answered with a web page; check `base_url`")),
+            Some(b'{') => Ok(Answer::Whole(body.whole().await?)),
+            Some(b'<') => Err(ProviderError::fatal("answered with a web page; check `base_url`")),
+            // A line of a stream begins with a mark of the order of bytes, a colon or a name.
+            Some(b'a'..=b'z' | b':' | 0xef) | None => Ok(Answer::Events(Events::new(body))),
+            Some(_) => Err(ProviderError::fatal("the answer is neither a stream nor a JSON object; check `base_url`")),
         }
-        Ok(Answer::Events(Events::new(body)))
     }
 
     /// Names the provider in an error and masks its key.

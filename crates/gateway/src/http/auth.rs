@@ -135,13 +135,12 @@ impl Shared {
         let body = json_body(headers, &whole(body, MOST).await?)?;
         let params = Params::of(&body, &["token", "userId", "tenant"])?;
         let text = |name: &str| params.text(name).map(|text| text.map(str::to_owned));
-        let claim = Claim {
-            token: Some(params.needed("token")?.to_owned()),
-            user: text("userId")?,
-            tenant: text("tenant")?,
-            ..Claim::default()
-        };
+        let (token, user) = (Some(params.needed("token")?.to_owned()), text("userId")?);
+        let claim = Claim { token, user: user.clone(), tenant: text("tenant")?, ..Claim::default() };
         let who = self.known(claim, visit).await?;
+        if !who.is_as(user.as_deref()) {
+            return Err(ApiError::invalid("`userId` goes with the gateway token only").into());
+        }
         let origin = match &who.credential {
             Credential::Key(id) => SessionOrigin::Key(id.clone()),
             Credential::Token | Credential::Console { .. } | Credential::Anonymous => {

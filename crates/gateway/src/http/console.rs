@@ -5,7 +5,7 @@ use axum::extract::Path;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 
-use super::reply::refusal;
+use super::refused::refusal;
 
 /// A file of the console.
 struct BuiltFile {

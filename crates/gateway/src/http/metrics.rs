@@ -11,7 +11,6 @@ use domain::measure;
 use rules::admin::CallerRole;
 
 use super::refused::Refused;
-use super::reply::refusal;
 use crate::Shared;
 use crate::counters::gauge;
 use crate::door::Visit;
@@ -30,10 +29,7 @@ pub(crate) async fn show(
     match allowed {
         // Tenants never meet, in numbers neither.
         Ok(who) => text(&shared, Some(&who.tenant).filter(|_| who.role < CallerRole::Owner)).await,
-        Err(error) => {
-            let refused = Refused::from(error);
-            refused.response(&openai::error(&refused.error, &refused.code))
-        }
+        Err(error) => refused(error),
     }
 }
 
@@ -49,8 +45,13 @@ async fn text(shared: &Arc<Shared>, only: Option<&TenantId>) -> Response {
             let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
             (StatusCode::OK, kind, text).into_response()
         }
-        Err(error) => refusal(StatusCode::SERVICE_UNAVAILABLE, "unavailable", &error.message),
+        Err(error) => refused(error),
     }
+}
+
+fn refused(error: ApiError) -> Response {
+    let refused = Refused::from(error);
+    refused.response(&openai::error(&refused.error, &refused.code))
 }
 
 impl Shared {

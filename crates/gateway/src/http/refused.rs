@@ -3,12 +3,13 @@
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use domain::checkpoint::runtime::RetryReason;
-use domain::json::Value;
+use domain::json::{Value, json};
 
 use super::body::BadBody;
 use super::reply::answer;
 use crate::door::FORBIDDEN_ORIGIN;
 use crate::error::{ApiError, ErrorCode};
+use crate::principal::Principal;
 
 const RATE_LIMIT: &str = RetryReason::RateLimit.word();
 const CONTEXT_LIMIT: &str = RetryReason::ContextLimit.word();
@@ -100,6 +101,11 @@ impl Refused {
         Self { status, code: code.to_owned(), error: ApiError::new(kind, message), retry: false }
     }
 
+    /// The same as `who` is told it.
+    pub(crate) fn told_to(self, who: &Principal) -> Self {
+        Self { error: self.error.told_to(who), ..self }
+    }
+
     /// The answer, with `body`.
     pub(crate) fn response(&self, body: &Value) -> Response {
         let mut response = answer(self.status, body);
@@ -115,10 +121,13 @@ impl Refused {
     }
 }
 
+/// A refusal of a request that nobody looked into yet.
+pub(crate) fn refusal(status: StatusCode, code: &str, message: &str) -> Response {
+    Refused::plain(status, code, message).response(&json!({ "error": { "code": code, "message": message } }))
+}
+
 #[cfg(test)]
 mod tests {
-    use domain::json::json;
-
     use super::*;
 
     #[test]

@@ -19,11 +19,6 @@ pub(crate) fn answer(status: StatusCode, body: &Value) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], Body::from(body)).into_response()
 }
 
-/// A refusal of a request that nobody looked into yet.
-pub(crate) fn refusal(status: StatusCode, code: &str, message: &str) -> Response {
-    answer(status, &json!({ "error": { "code": code, "message": message } }))
-}
-
 /// The body of a request as JSON.
 pub(crate) fn json_body(headers: &HeaderMap, body: &[u8]) -> Result<Value, ApiError> {
     let packed =
@@ -32,7 +27,10 @@ pub(crate) fn json_body(headers: &HeaderMap, body: &[u8]) -> Result<Value, ApiEr
         let why = format!("bodies with `Content-Encoding: {}` are not taken; send it plain", packed.escape_debug());
         return Err(ApiError::invalid(why).with_details(json!({ "kind": "unsupported_media_type" })));
     }
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let Some(kind) = headers.get(header::CONTENT_TYPE) else {
+        return Err(ApiError::invalid("expected a body of type application/json, and there is no `Content-Type`"));
+    };
+    let kind = kind.to_str().unwrap_or("what is not text");
     let kind = kind.split(';').next().unwrap_or_default().trim();
     if !kind.eq_ignore_ascii_case("application/json") {
         return Err(ApiError::invalid(format!("expected a body of type application/json, got \"{kind}\"")));
@@ -52,8 +50,9 @@ impl Shared {
         let (user, tenant) = (claim.user.clone(), claim.tenant.clone());
         let who = self.known(claim, visit).await?;
         if who.credential != Credential::Token {
-            let is_other = user.is_some_and(|user| user != who.user);
-            if is_other || tenant.is_some_and(|tenant| tenant != who.slug && tenant != who.tenant.as_str()) {
+            if !who.is_as(user.as_deref())
+                || tenant.is_some_and(|tenant| tenant != who.slug && tenant != who.tenant.as_str())
+            {
                 return Err(ApiError::invalid("`X-Pintle-User` and `X-Pintle-Tenant` go with the gateway token only"));
             }
         }

@@ -19,6 +19,7 @@ use super::refused::Refused;
 use super::reply::json_body;
 use crate::Shared;
 use crate::agents::named;
+use crate::claim::only_ascii;
 use crate::door::{RequestId, Visit};
 use crate::errand::{Brought, Errand, Whose};
 use crate::error::{ApiError, ErrorCode};
@@ -34,7 +35,7 @@ use crate::wire::{Asked, anthropic, openai};
 mod answering;
 mod streaming;
 
-use answering::{Guard, LeftTalk, Talk};
+use answering::{Guard, LeftTalk, Talk, busy};
 
 /// The header that names a conversation which the host keeps.
 const SESSION: &str = "x-pintle-session";
@@ -157,12 +158,13 @@ async fn begin(wire: Wire, shared: &Arc<Shared>, visit: Visit, (head, body): (&P
     let request = head.extensions.get::<RequestId>().map(|id| id.0.clone()).unwrap_or_default();
     let wanted = Wanted { wire, who, name, kept, asked, prompt, turn, request };
     let repeat = wanted.repeat(headers, body)?;
-    wanted.begin(shared, repeat).await
+    let reader = wanted.who.clone();
+    wanted.begin(shared, repeat).await.map_err(|refused| refused.told_to(&reader))
 }
 
 /// The session of a request, and whether the host keeps the conversation.
 fn session(headers: &HeaderMap, who: &Principal, agent: &str, turn: &TurnId) -> Result<(SessionName, bool), ApiError> {
-    let key = headers.get(SESSION).map(|key| key.to_str().unwrap_or_default());
+    let key = headers.get(SESSION).map(|key| key.to_str().map_err(|_| only_ascii(SESSION))).transpose()?;
     let conversation = match key {
         Some(key) => key.to_owned(),
         None => SessionName::once(turn),
@@ -171,7 +173,9 @@ fn session(headers: &HeaderMap, who: &Principal, agent: &str, turn: &TurnId) -> 
     match name.is_good() && !(key.is_some() && name.is_once()) {
         true => Ok((name, key.is_some())),
         false => {
-            Err(ApiError::invalid("`X-Pintle-Session` must be a short name without `/`, `@` and control characters"))
+            let why = "`X-Pintle-Session` must be a name without `/` and control characters, and without `@` at its \
+                       beginning; the key of the session, with the agent and the user in it, has at most 256 bytes";
+            Err(ApiError::invalid(why))
         }
     }
 }
@@ -180,8 +184,10 @@ impl Wanted {
     /// The request under the name that its header gives it.
     fn repeat(&self, headers: &HeaderMap, body: String) -> Result<Option<Named>, ApiError> {
         let Some(key) = headers.get(REPEAT) else { return Ok(None) };
-        let key = key.to_str().ok().filter(|key| !key.is_empty());
-        let key = key.ok_or_else(|| ApiError::invalid("`Idempotency-Key` must be a text that is not empty"))?;
+        let key = key.to_str().map_err(|_| only_ascii(REPEAT))?;
+        if key.is_empty() {
+            return Err(ApiError::invalid("`Idempotency-Key` must not be empty"));
+        }
         Named::new(&self.who, self.kept.then_some(&self.name), key, body).map(Some)
     }
 
@@ -251,27 +257,24 @@ impl Wanted {
         repeat: Option<&Named>,
         noted: &mut Option<Noted>,
     ) -> Result<Talk, Refused> {
-        if let Some(at_work) = shared.lanes.of(&self.key())
-            && at_work.waits().is_some()
-            && at_work.says(&self.asked.prompt)
-        {
-            return Ok(self.talk(shared, at_work));
+        if let Some(at_work) = shared.lanes.of(&self.key()) {
+            return match at_work.waits().is_some() && at_work.says(&self.asked.prompt) {
+                true => Ok(self.talk(shared, at_work)),
+                false => Err(busy(&at_work).into()),
+            };
         }
-        shared.guests.rates.check(&self.who)?;
         if shared.life.draining.is_cancelled() {
             return Err(ApiError { retry_after_ms: Some(1000), ..going_away() }.into());
         }
         let agent = shared.ready(&self.key(), &self.name.agent, None).await?;
+        // What is refused before is no message that counts.
+        shared.guests.rates.check(&self.who)?;
         let (mut history, mut files) = (self.asked.history.clone(), self.asked.files.clone());
         // Where the host keeps the conversation, only the last message counts.
         files.retain(|(place, _)| !self.kept || place.is_none());
         let run = Run::new(self.parts(shared));
         if let Err(at_work) = shared.lanes.take(&run) {
-            let details = match at_work.waits() {
-                Some(approval) => json!({ "kind": "approval_pending", "approvalIds": [approval] }),
-                None => json!({ "kind": "session_busy" }),
-            };
-            return Err(ApiError::precondition("the session is busy with another turn").with_details(details).into());
+            return Err(busy(&at_work).into());
         }
         let brought = Brought { kept: self.kept, files, history: &mut history };
         let (place, media) = shared.prepared(&run, &self.turn, brought).await?;

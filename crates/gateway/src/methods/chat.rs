@@ -19,7 +19,7 @@ use crate::repeats::{Named, Noted, Standing, digest_of};
 use crate::routing::Meant;
 use crate::run::{Asker, Run, RunParts};
 use crate::session_name::SessionName;
-use crate::wire::content::{Attachment, REFERENCE};
+use crate::wire::content::{Placed, attached};
 
 /// Longest message, in characters. Source: the published protocol.
 const MAX_MESSAGE: usize = 32_000;
@@ -110,12 +110,17 @@ impl Shared {
     ) -> Result<Value, ApiError> {
         let who = &connection.who;
         let (message, mut history, edits) = (message(params)?, history(params)?, edited(params)?);
-        self.guests.rates.check(who)?;
         let key = SessionKey { tenant: who.tenant.clone(), session: name.id() };
-        let agent = self.ready(&key, &name.agent, params.text("modelOverride")?).await?;
         let (skills, enable_tools) = (params.texts("skills")?, params.flag("enableTools")?.unwrap_or(true));
-        let files: Vec<(Option<usize>, Attachment)> =
+        let files: Vec<Placed> =
             params.texts("media")?.unwrap_or_default().iter().map(|entry| (None, attached(entry))).collect();
+        let is_left = named.as_ref().is_some_and(|named| named.resumes);
+        if let Some(at_work) = self.lanes.of(&key).filter(|_| !is_left) {
+            takes(&at_work, &files, edits.as_ref())?;
+        }
+        let agent = self.ready(&key, &name.agent, params.text("modelOverride")?).await?;
+        // What is refused before is no message that counts.
+        self.guests.rates.check(who)?;
         let run = Run::new(RunParts {
             name,
             tenant: who.tenant.clone(),
@@ -136,12 +141,7 @@ impl Shared {
                 // Somebody went on with the turn that it began: what comes of it is the answer.
                 return answer(&at_work.outcome().await);
             }
-            if !files.is_empty() {
-                return Err(ApiError::precondition("the session is busy, and files cannot be added to a running turn"));
-            }
-            if edits.is_some() {
-                return Err(ApiError::precondition("the session is busy: stop its turn with chat.abort, then edit"));
-            }
+            takes(&at_work, &files, edits.as_ref())?;
             inject(&at_work, who, message)?;
             if let Some(NamedMessage { turn, noted, .. }) = named {
                 noted.take().into_iter().for_each(Noted::begun);
@@ -225,24 +225,35 @@ impl Shared {
     }
 }
 
+/// Whether a message can be said to a run that is under way.
+fn takes(run: &Run, files: &[Placed], edits: Option<&EditedMessage>) -> Result<(), ApiError> {
+    if !files.is_empty() {
+        return Err(ApiError::precondition("the session is busy, and files cannot be added to a running turn"));
+    }
+    if edits.is_some() {
+        return Err(ApiError::precondition("the session is busy: stop its turn with chat.abort, then edit"));
+    }
+    match run.waits() {
+        Some(approval) => {
+            let why = format!(
+                "a call in the session waits for a person: decide approval {approval}, or stop the turn with chat.abort"
+            );
+            let details = json!({ "kind": "approval_pending", "approvalIds": [approval], "runId": run.id() });
+            Err(ApiError::precondition(why).with_details(details))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Says something to a run that is under way.
 fn inject(run: &Run, who: &Principal, message: &str) -> Result<(), ApiError> {
-    if let Some(approval) = run.waits() {
-        let details = json!({ "kind": "approval_pending", "approvalIds": [approval], "runId": run.id() });
-        return Err(ApiError::precondition("the session waits for an approval; decide it, or stop it with chat.abort")
-            .with_details(details));
-    }
+    takes(run, &[], None)?;
     let busy = || ApiError { retry_after_ms: Some(250), ..ApiError::precondition("the session is busy") };
     run.handle.steer_by(message, steerer(who)).map_err(|_| busy())
 }
 
 fn steerer(who: &Principal) -> Steerer {
     Steerer { user: who.user.clone(), key: who.credential.key().map(str::to_owned) }
-}
-
-/// The file that an entry of `media` means: its id, or its reference.
-fn attached(entry: &str) -> Attachment {
-    Attachment::Kept(entry.strip_prefix(REFERENCE).unwrap_or(entry).to_owned())
 }
 
 /// What `chat.send` answers when the run is over.
@@ -267,6 +278,11 @@ fn answer(outcome: &RunOutcome) -> Result<Value, ApiError> {
 
 fn message<'a>(params: &Params<'a>) -> Result<&'a str, ApiError> {
     let message = params.needed("message")?;
+    // With a file it need say nothing.
+    let has_files = params.get("media").and_then(Value::as_array).is_some_and(|media| !media.is_empty());
+    if message.trim().is_empty() && !has_files {
+        return Err(ApiError::invalid("message must not be empty"));
+    }
     let length = message.chars().count();
     if length > MAX_MESSAGE {
         return Err(ApiError::invalid(format!("message exceeds {MAX_MESSAGE} characters (got {length})")));

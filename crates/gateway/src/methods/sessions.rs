@@ -10,8 +10,9 @@ use domain::store::{SessionKey, SessionPatch, SessionRow, TenantScope};
 
 use crate::Shared;
 use crate::error::{ApiError, not_taken};
-use crate::params::Params;
+use crate::params::{Params, wrong};
 use crate::principal::Principal;
+use crate::ready::check_model;
 use crate::roles;
 use crate::session_name::{Channel, SessionName};
 use crate::transcript;
@@ -94,8 +95,11 @@ impl Shared {
         self.is_there(who, &name).await?;
         if let Some(model) = patch.model.as_deref().filter(|model| !model.is_empty()) {
             let host = self.host.read().await;
+            check_model(&host.loaded.config, "model", model)?;
             let ready = self.agents.ready(&host, &name.agent, Some(model));
-            ready.map_err(|error| ApiError::invalid(format!("invalid request: model: {}", error.message)))?;
+            ready.map_err(|error| {
+                ApiError::invalid(format!("invalid request: model: {}", error.told_to(who).message))
+            })?;
         }
         let (key, shown) = (SessionKey { tenant: who.tenant.clone(), session: name.id() }, name.shown_to(who));
         self.blocking(move |shared| match shared.sessions.patch_session(&key, &patch)? {
@@ -132,12 +136,11 @@ impl Shared {
     ) -> Result<Value, ApiError> {
         let params = Params::of(params, if compact { &["key", "keepLast"] } else { &["key"] })?;
         let name = session(params.needed("key")?, who)?;
-        let keep = match (compact, params.count("keepLast", usize::MAX)?) {
+        let few = || wrong("keepLast", "a whole number, at least 1; to keep nothing, use sessions.reset");
+        let keep = match (compact, params.count("keepLast", usize::MAX).map_err(|_| few())?) {
             (false, _) => 0,
             (true, None) => KEEP_LAST,
-            (true, Some(0)) => {
-                return Err(ApiError::invalid("keepLast must be at least 1; to keep nothing, use sessions.reset"));
-            }
+            (true, Some(0)) => return Err(few()),
             (true, Some(keep)) => keep,
         };
         self.is_there(who, &name).await?;

@@ -5,7 +5,7 @@ use domain::json::{Object, Value, json};
 use domain::llm::Usage;
 use domain::message::Role;
 
-use super::content::{Attachment, Content, Part, content, inline, object_of, of_url, only_text, text_of};
+use super::content::{Attachment, Content, Part, attached, content, inline, object_of, of_url, only_text, text_of};
 use super::{Asked, Member, Said, WireMessage, check_members, error_type, flag, kept, needed, said, skills};
 use crate::error::ApiError;
 
@@ -102,7 +102,7 @@ fn file(part: &Object, at: &str) -> Result<Option<Attachment>, ApiError> {
     let file = match source.get("type").and_then(Value::as_str) {
         Some("base64") => inline(text_of(source, "media_type", &at)?, text_of(source, "data", &at)?, name, &at)?,
         Some("url") => of_url(text_of(source, "url", &at)?, name, &format!("{at}.url"))?,
-        Some("file") => Attachment::Kept(text_of(source, "file_id", &at)?.to_owned()),
+        Some("file") => attached(text_of(source, "file_id", &at)?),
         Some("text") => Attachment::Inline {
             content_type: "text/plain".to_owned(),
             bytes: text_of(source, "data", &at)?.as_bytes().to_vec(),
@@ -222,6 +222,12 @@ mod tests {
         let mut last = body.clone();
         last["messages"].as_array_mut().unwrap().truncate(3);
         assert_eq!(read(&last).unwrap_err().message, "the last message must be the user's, and must not be empty");
+        for (id, kept) in [("0a", "0a"), ("media://0a", "0a")] {
+            let source = json!({ "type": "file", "file_id": id });
+            let parts = json!([{ "type": "text", "text": " " }, { "type": "document", "source": source }]);
+            last["messages"] = json!([{ "role": "user", "content": parts }]);
+            assert_eq!(read(&last).unwrap().files, [(None, Attachment::Kept(kept.into()))]);
+        }
         let mut other = body;
         other["output_config"] = json!({ "format": { "type": "json_schema" } });
         assert!(read(&other).unwrap_err().message.starts_with("`output_config.format` is not supported"));

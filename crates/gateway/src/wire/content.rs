@@ -89,8 +89,8 @@ pub(crate) fn only_text(_part: &Object, _at: &str) -> Result<Option<Part>, ApiEr
 
 /// The file that a URL is: one that was handed over before, or one that stands in it.
 pub(crate) fn of_url(url: &str, file_name: &str, at: &str) -> Result<Attachment, ApiError> {
-    if let Some(id) = url.strip_prefix(REFERENCE) {
-        return Ok(Attachment::Kept(id.to_owned()));
+    if url.starts_with(REFERENCE) {
+        return Ok(attached(url));
     }
     let Some((head, data)) = url.strip_prefix("data:").and_then(|url| url.split_once(',')) else {
         return Err(ApiError::invalid(format!(
@@ -101,6 +101,11 @@ pub(crate) fn of_url(url: &str, file_name: &str, at: &str) -> Result<Attachment,
         return Err(ApiError::invalid(format!("`{at}`: expected a `data:` URL in base64")));
     };
     inline(content_type, data, file_name, at)
+}
+
+/// The file that was handed over before: `text` is its id, or its reference.
+pub(crate) fn attached(text: &str) -> Attachment {
+    Attachment::Kept(text.strip_prefix(REFERENCE).unwrap_or(text).to_owned())
 }
 
 /// The file whose content `data` is, in base64.

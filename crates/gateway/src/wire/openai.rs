@@ -4,7 +4,7 @@ use domain::json::{Object, Value, from_value, json};
 use domain::llm::Usage;
 use domain::message::Role;
 
-use super::content::{Attachment, Part, content, object_of, of_url, only_text, text_of};
+use super::content::{Part, attached, content, object_of, of_url, only_text, text_of};
 use super::{Asked, Member, Said, WireMessage, check_members, error_type, flag, kept, needed, said, skills};
 use crate::error::ApiError;
 
@@ -110,7 +110,7 @@ fn file(part: &Object, at: &str) -> Result<Option<Part>, ApiError> {
             let (file, at) = (object_of(part, "file", at)?, format!("{at}.file"));
             let name = file.get("filename").and_then(Value::as_str).unwrap_or_default();
             match file.get("file_id").and_then(Value::as_str) {
-                Some(id) => Ok(Some(Part::File(Attachment::Kept(id.to_owned())))),
+                Some(id) => Ok(Some(Part::File(attached(id)))),
                 None => {
                     let read = of_url(text_of(file, "file_data", &at)?, name, &format!("{at}.file_data"));
                     read.map(Part::File).map(Some)
@@ -183,6 +183,7 @@ pub(crate) fn error(error: &ApiError, code: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::content::Attachment;
 
     fn refused(body: Value) -> String {
         read(&body).unwrap_err().message
@@ -219,6 +220,7 @@ mod tests {
                 image("media://0123"),
                 { "type": "file", "file": { "file_data": "data:application/pdf;base64,AA==", "filename": "a.pdf" } },
                 { "type": "file", "file": { "file_id": "4567" } },
+                { "type": "file", "file": { "file_id": "media://89ab" } },
             ] },
         ] });
         let asked = read(&body).unwrap();
@@ -234,6 +236,7 @@ mod tests {
                 (None, Attachment::Kept("0123".into())),
                 (None, inline("application/pdf", &[0], "a.pdf")),
                 (None, Attachment::Kept("4567".into())),
+                (None, Attachment::Kept("89ab".into())),
             ]
         );
         assert_eq!((asked.history.len(), asked.prompt.as_str()), (2, ""));
@@ -269,10 +272,13 @@ mod tests {
             "`tools` is not supported: the agent decides it"
         );
         assert_eq!(refused(json!({ "model": "m", "messages": user(), "tempratur": 1 })), "`tempratur` is not known");
-        assert_eq!(
-            refused(json!({ "model": "m", "messages": [] })),
-            "the last message must be the user's, and must not be empty"
-        );
+        let says = |text: &str| json!([{ "role": "user", "content": "x" }, { "role": "user", "content": text }]);
+        for messages in [json!([]), says(""), says(" \n\u{3000}")] {
+            assert_eq!(
+                refused(json!({ "model": "m", "messages": messages })),
+                "the last message must be the user's, and must not be empty"
+            );
+        }
         let said = |part: Value| refused(json!({ "model": "m", "messages": [{ "role": "user", "content": [part] }] }));
         let at = "`messages[0].content[0]";
         assert_eq!(

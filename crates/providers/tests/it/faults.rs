@@ -129,6 +129,17 @@ async fn a_stream_that_is_cut_says_so() {
 }
 
 #[tokio::test]
+async fn what_is_no_answer_is_not_taken_for_one_that_was_cut() {
+    let page = "Final: provider `local`: answered with a web page; check `base_url`";
+    assert_eq!(failure(OpenAi, StubAnswer::new(200, "\n<!doctype html><p>hi")).await, page);
+    assert_eq!(failure(Anthropic, StubAnswer::json("<html>")).await, page);
+    let other = "Final: provider `local`: the answer is neither a stream nor a JSON object; check `base_url`";
+    for body in ["[]", "Not here", "\"text\""] {
+        assert_eq!(failure(OpenAi, StubAnswer::new(200, body)).await, other, "{body}");
+    }
+}
+
+#[tokio::test]
 async fn hostile_sizes_are_refused() {
     let endless = StubAnswer::events(&format!("data: {}", "x".repeat(5 << 20))).hang();
     assert_eq!(failure(OpenAi, endless).await, "Final: provider `local`: one event of the answer is larger than 4 MiB");

@@ -155,7 +155,7 @@ impl Talk {
             }
         };
         self.guard.run = None;
-        Err((refused.into(), self.run.clone()))
+        Err((refused.told_to(&self.guard.guest.who).into(), self.run.clone()))
     }
 
     /// Waits for what is heard next, but for an approval not longer than a request waits. Dropping it loses nothing.
@@ -281,15 +281,17 @@ impl Talk {
             RunOutcome::Failed(error) => match error.kind() {
                 Some("hook_stopped") => Ok(TalkEnd { stopped: Some(error.message), ..self.ended_by(filtered) }),
                 Some("iteration_limit") => Ok(self.ended_by(limit)),
-                Some(_) | None => Err(error.into()),
+                Some(_) | None => Err(error.told_to(&self.guard.guest.who).into()),
             },
             RunOutcome::Cancelled => Err(ApiError::new(ErrorCode::Unavailable, "the turn was stopped")
                 .with_details(json!({ "kind": "failed", "effect": true }))
                 .into()),
             RunOutcome::Elsewhere(_) => Err(busy_elsewhere().into()),
-            RunOutcome::Parked(ids) => Err(ApiError::precondition("a call waits for an approval")
-                .with_details(json!({ "kind": "approval_pending", "approvalIds": ids }))
-                .into()),
+            RunOutcome::Parked(ids) => {
+                Err(ApiError::precondition(format!("a call waits for approval {}", ids.join(", ")))
+                    .with_details(json!({ "kind": "approval_pending", "approvalIds": ids }))
+                    .into())
+            }
         }
     }
 
@@ -324,7 +326,14 @@ pub(super) fn revoked() -> ApiError {
     ApiError::unauthorized("access was revoked")
 }
 
-/// Another node works the session.
+/// Another turn, `at_work`, has the session.
+pub(super) fn busy(at_work: &Run) -> ApiError {
+    let Some(approval) = at_work.waits() else { return busy_elsewhere() };
+    let why = format!("a call in the session waits for a person: approval {approval} is to be decided first");
+    ApiError::precondition(why).with_details(json!({ "kind": "approval_pending", "approvalIds": [approval] }))
+}
+
+/// Another turn, perhaps at another node, has the session.
 fn busy_elsewhere() -> ApiError {
     ApiError::precondition("the session is busy with another turn").with_details(json!({ "kind": "session_busy" }))
 }

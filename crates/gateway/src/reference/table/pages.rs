@@ -185,7 +185,8 @@ pub(in crate::reference) const SHAPES: &[Row] = &[
         "{ turnId: string, sessionKey: string, agentId: string, userId: string | null, subAgent: boolean, \
          prompt: string | null, startedAt: string, endedAt: string | null, ending: TurnEnding, error?: string, reason?: string, \
          calls: integer, blocked: integer, asked: integer, waiting: integer, faults: integer, tenantId?: string }",
-        "A turn in a listing; `reason` says what was stopped last, `asked` counts calls that a person was asked about, `waiting` those nobody answered, \
+        "A turn in a listing; it ends `failed` where a hook ends the turn, and `stopped` where a hook or a person stops the \
+         run; `reason` says what was stopped last, `asked` counts calls that a person was asked about, `waiting` those nobody answered, \
          `faults` the events at which a hook failed; `tenantId` is for owners.",
     ),
     row(

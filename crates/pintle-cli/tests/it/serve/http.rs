@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::http_client::{CHAT, MESSAGES, post, says, sent};
+use super::http_client::{CHAT, MESSAGES, post, says, send, sent};
 use super::server::{Server, TOKEN, WITH_TOKEN};
 use crate::run::{DONE, LISTS, scripted};
 
@@ -27,6 +27,30 @@ fn an_agent_answers_like_a_model() {
     let body = post(&server, "/v1/messages", "", &asked).json();
     assert_eq!((&body["type"], &body["content"][0]["text"]), (&json!("message"), &json!("All done.")), "{body}");
     assert_eq!(body["stop_reason"], "end_turn");
+}
+
+#[test]
+fn a_refusal_says_what_is_meant_and_whether_to_try_again() {
+    let server = Server::start(scripted(DONE, ""));
+    for (line, status, part) in [
+        ("POST /chat/completions", 404, "the API is at /v1/chat/completions"),
+        ("POST //v1/chat/completions", 404, "there is nothing at //v1/chat/completions"),
+        ("POST /v1/responses", 404, "as chat completions do, at /v1/chat/completions"),
+        ("GET /ws", 400, ""),
+        ("GET /v1/chat/completions", 405, "/v1/chat/completions takes POST only"),
+        ("POST /v1/chat/completions", 400, "there is no `Content-Type`"),
+    ] {
+        let answer = send(&server, line, "", b"{}");
+        let (is, _, said) = answer.refused();
+        assert_eq!((is, answer.header("x-should-retry")), (status, Some("false")), "{line}: {said}");
+        assert!(said.contains(part), "{line}: {said}");
+    }
+    for (header, name) in
+        [("X-Pintle-Session: \u{e4}", "x-pintle-session"), ("Idempotency-Key: \u{e9}", "idempotency-key")]
+    {
+        let (status, _, said) = post(&server, CHAT, &format!("{header}\n"), &hello()).refused();
+        assert_eq!((status, said), (400, format!("the header `{name}` takes only ASCII")));
+    }
 }
 
 #[test]

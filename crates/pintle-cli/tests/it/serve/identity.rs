@@ -30,7 +30,14 @@ fn a_key_is_shown_once_and_ends_when_it_is_revoked() {
     let server = Server::start(scripted(DONE, WITH_TOKEN));
     let key = People::key(&server, "anna", &["operator.write"]);
     let mut client = server.client();
-    let welcome = client.done("connect", json!({ "token": key, "user_id": "somebody else" }));
+    let signs_in = post(&server, "/auth/sign-in", "", &json!({ "token": key, "userId": "somebody else" }));
+    assert_eq!(
+        (signs_in.0, &signs_in.2["error"]["message"]),
+        (400, &json!("`userId` goes with the gateway token only"))
+    );
+    let other = client.refused("connect", json!({ "token": key, "user_id": "somebody else" }));
+    assert_eq!(other, ("INVALID_REQUEST".into(), "`user_id` goes with the gateway token only".into()));
+    let welcome = client.done("connect", json!({ "token": key, "user_id": "anna" }));
     assert_eq!((&welcome["role"], &welcome["user_id"]), (&json!("operator"), &json!("anna")));
     assert_eq!(models(&server, &format!("x-api-key: {key}\n")), 200);
     assert_eq!(models(&server, &format!("x-api-key: {key}\nX-Pintle-User: ben\n")), 400);

@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::http_client::{CHAT, post, says};
-use super::server::{Server, TOKEN, WITH_TOKEN};
+use super::people::People;
+use super::server::{Client, Server, TOKEN, WITH_TOKEN};
 use crate::run::scripted;
 
 #[test]
@@ -35,4 +36,25 @@ fn a_model_that_fails_is_in_the_log_without_secrets() {
     assert_eq!(ben.answer(&asked)["ok"], false);
     let line = server.until("model.failed");
     assert!(line.contains(r#"user="ben""#) && line.contains(&format!("request=\"{asked}\"")), "{line}");
+}
+
+#[test]
+fn a_key_reads_the_class_of_a_fault_and_no_address() {
+    let fails =
+        r#"{"error": {"kind": "final", "message": "refused at http://10.0.0.7:1; set `api_key_env`"}, "repeat": true}"#;
+    let server = Server::start(scripted(fails, WITH_TOKEN));
+    let key = People::key(&server, "anna", &["operator.write"]);
+    let failed = post(&server, CHAT, &format!("Authorization: Bearer {key}\n"), &says("go"));
+    let (status, code, message) = failed.refused();
+    assert_eq!((status, code.as_str()), (502, "turn_failed"));
+    let end = format!("; the server's log says why under turn {}", failed.header("x-pintle-turn").unwrap());
+    assert!(message.starts_with("the model's provider refused the request") && message.ends_with(&end), "{message}");
+    let (mut anna, mut boss) = (server.connected(json!({ "token": key })), server.admin("boss"));
+    let said = anna.refused("chat.send", json!({ "message": "go" })).1;
+    assert!(said.starts_with("the model's provider refused the request"), "{said}");
+    let heard =
+        |client: &mut Client| client.event("agent", |it| it["type"] == "run.failed")["payload"]["error"].clone();
+    assert_eq!(heard(&mut anna), json!(said));
+    let whole = heard(&mut boss);
+    assert!(whole.as_str().unwrap().contains("http://10.0.0.7:1; set `api_key_env`"), "{whole}");
 }

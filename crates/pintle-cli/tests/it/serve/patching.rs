@@ -60,7 +60,14 @@ fn a_session_is_called_what_somebody_says() {
     }
     let wrong = anna.refused("sessions.patch", patch(json!({ "model": "nobody/knows" })));
     assert!(wrong.0 == "INVALID_REQUEST" && wrong.1.contains("nobody"), "{wrong:?}");
+    let none = anna.refused("sessions.patch", patch(json!({ "model": "nope" })));
+    assert_eq!(none.1, "invalid request: model: expected PROVIDER/MODEL, got \"nope\"");
     assert!(listed(&mut anna)["model"].is_null(), "nothing changed");
+    for few in [-3, 0] {
+        let why = "field \"keepLast\" must be a whole number, at least 1; to keep nothing, use sessions.reset";
+        let refused = anna.refused("sessions.compact", json!({ "key": KEY, "keepLast": few }));
+        assert_eq!(refused.1, format!("invalid request: {why}"));
+    }
 }
 
 #[test]

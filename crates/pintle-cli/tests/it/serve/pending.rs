@@ -41,6 +41,22 @@ fn waiting(client: &mut Client) -> String {
 }
 
 #[test]
+fn what_is_refused_as_busy_is_no_message_that_counts() {
+    let server = Server::start(asking(0, ""));
+    let (mut boss, mut anna) = (server.admin("boss"), server.admin("anna"));
+    assert_eq!(asks(&server, "trip").refused().1, "approval_pending");
+    let id = waiting(&mut boss);
+    let send = json!({ "sessionKey": "agent:main:http:direct:trip", "message": "hurry" });
+    for _ in 0..6 {
+        assert_eq!(post(&server, CHAT, &headers("anna", "trip"), &says("hurry")).refused().1, "approval_pending");
+        let (code, message) = anna.refused("chat.send", send.clone());
+        assert_eq!(code, "FAILED_PRECONDITION", "{message}");
+        assert!(message.contains(&format!("waits for a person: decide approval {id}")), "{message}");
+    }
+    assert_eq!(asks(&server, "another trip").refused().1, "approval_pending");
+}
+
+#[test]
 fn a_request_is_left_and_the_same_prompt_joins_or_gets_the_answer() {
     let server = Server::start(asking(0, ""));
     let mut boss = server.admin("boss");
@@ -52,6 +68,7 @@ fn a_request_is_left_and_the_same_prompt_joins_or_gets_the_answer() {
     // Another prompt does not undo the question; the same one waits again.
     let other = post(&server, CHAT, &headers("anna", "trip"), &says("hurry")).refused();
     assert_eq!((other.0, other.1.as_str()), (409, "approval_pending"));
+    assert!(other.2.contains(&format!("waits for a person: approval {id}")), "{}", other.2);
     assert_eq!(asks(&server, "trip").refused().1, "approval_pending");
     boss.done("approvals.approve", json!({ "id": id }));
     boss.event("agent", |it| it["type"] == "run.completed");

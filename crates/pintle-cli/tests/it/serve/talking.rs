@@ -30,6 +30,17 @@ fn a_turn_is_told_while_it_is_worked() {
 }
 
 #[test]
+fn white_space_is_no_message() {
+    let server = Server::start(scripted(DONE, ""));
+    let mut client = server.connected(json!({}));
+    for method in ["chat.send", "chat.inject"] {
+        let refused = client.refused(method, json!({ "sessionKey": KEY, "message": " \n" }));
+        assert_eq!(refused, ("INVALID_REQUEST".into(), "message must not be empty".into()));
+    }
+    assert_eq!(client.done("sessions.list", json!({}))["total"], 0);
+}
+
+#[test]
 fn a_call_whose_arguments_cannot_be_read_is_told_like_others() {
     let call = json!({ "tool_calls": [{ "name": "list_dir", "id": "c1", "arguments": "[1]" }] });
     let server = Server::start(scripted(&[&call.to_string(), DONE].join(","), ""));
