@@ -433,6 +433,7 @@ export const en = {
     keys: "Enter sends, Shift-Enter is a new line",
     send: "Send",
     steer: "Steer",
+    answerFirst: "Answer the call first, or stop.",
     stop: "Stop",
     readOnly: "You can read this conversation, but not write in it.",
     whatHooksDid: "What hooks did here",

@@ -394,6 +394,7 @@ export const zh: Words = {
     keys: "Enter 发送，Shift-Enter 换行",
     send: "发送",
     steer: "补充",
+    answerFirst: "请先回答该调用，或停止。",
     stop: "停止",
     readOnly: "您可以阅读此对话，但不能发言。",
     whatHooksDid: "钩子在此做了什么",
