@@ -71,6 +71,7 @@ export const rulesEn = {
     hello: "it did not complete the handshake",
     "the canary": "it did not answer the harmless call",
     matcher: "it matches nothing",
+    budget: "the budget of judges is spent: a gate refuses what it matches",
     answer: "it has answered no event and no test since it was saved",
   },
   families: { native: "built in", process: "process", command: "command", agent: "rule", skill: "skill" },

@@ -69,6 +69,7 @@ export const rulesZh = {
     hello: "握手失败",
     "the canary": "未能回答无害的探测调用",
     matcher: "不匹配任何内容",
+    budget: "评判预算已用完：关卡会拒绝所匹配的内容",
     answer: "保存之后尚未回答过任何事件或测试",
   },
   families: { native: "内置", process: "进程", command: "命令", agent: "规则", skill: "技能" },
