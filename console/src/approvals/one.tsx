@@ -9,7 +9,7 @@ import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { ExactText } from "../ui/exact.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { SaidText } from "../ui/said-text.tsx";
-import { When } from "../ui/when.tsx";
+import { Timed } from "../ui/when.tsx";
 import { useTurn } from "../turns/queries.ts";
 import { isMissing } from "../wire/missing.ts";
 import type { Approval } from "../wire/types.ts";
@@ -108,7 +108,7 @@ function One({ approval }: { approval: Approval }) {
         above={<Link to="/approvals" search={ofTenants(isElsewhere) as never}>{words.title}</Link>}
         answer={
           <>
-            {words.who(approval.agent_id, approval.state === "waiting")} {words.asked} <When at={approval.asked_at} />.
+            <Timed says={(when) => words.who(approval.agent_id, approval.state === "waiting", when)} at={approval.asked_at} />
           </>
         }
       />

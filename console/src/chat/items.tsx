@@ -5,7 +5,7 @@ import { lazy, Suspense, useState } from "react";
 import { Answer, StateWord } from "../approvals/answer.tsx";
 import { CallView } from "../approvals/call-view.tsx";
 import { useTurn } from "../turns/queries.ts";
-import { deniedBy, noteOfPerson, signWord } from "../turns/said.ts";
+import { deniedBy, noteOfPerson, signWord, whyBlocked } from "../turns/said.ts";
 import { Button } from "../ui/button.tsx";
 import { clsx } from "../ui/clsx.ts";
 import { ExactBox, ExactText } from "../ui/exact.tsx";
@@ -218,9 +218,8 @@ function Why({ blocked, turn, sessionKey }: { blocked: Blocked } & Place) {
   const all = useWords();
   const words = all.chat;
   const note = blocked.name === "" ? noteOfPerson(blocked.reason) : undefined;
-  const denied = blocked.name === "" ? deniedBy(blocked.reason) : undefined;
-  const name = denied?.name ?? blocked.name;
-  const said = note ?? ((denied?.reason ?? blocked.reason) || words.noReason);
+  const name = blocked.name || (deniedBy(blocked.reason)?.name ?? "");
+  const said = note ?? (whyBlocked(blocked.reason, name) || words.noReason);
   return (
     <p className="mt-1">
       {note !== undefined ? (

@@ -23,7 +23,7 @@ export const rulesEn = {
     zero: "The budget is 0 tokens",
     overZero: "With a budget of 0, every prompt hook blocks what it matches.",
     toZero: "With 0, every prompt hook blocks what it matches, from its next run on.",
-    again: "starts over",
+    again: (when: string) => `starts over ${when}`,
     spent: "spent",
     isLow: "low",
     over: "It is spent: every prompt hook blocks what it matches.",

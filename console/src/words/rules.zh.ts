@@ -21,7 +21,7 @@ export const rulesZh = {
     zero: "预算为 0 token",
     overZero: "预算为 0 时，每个提示词钩子都会阻止它所匹配的内容。",
     toZero: "设为 0 后，每个提示词钩子从下次运行起都会阻止它所匹配的内容。",
-    again: "重新计算于",
+    again: (when: string) => `${when}重新计算`,
     spent: "已用完",
     isLow: "不足",
     over: "预算已用完：每个提示词钩子都会阻止它所匹配的内容。",
