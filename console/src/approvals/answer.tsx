@@ -7,7 +7,7 @@ import { Field, Input } from "../ui/field.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { SaidText } from "../ui/said-text.tsx";
 import { Sign } from "../ui/sign.tsx";
-import { When } from "../ui/when.tsx";
+import { Timed } from "../ui/when.tsx";
 import type { Approval } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
@@ -46,7 +46,7 @@ export function Answer({ approval }: { approval: Approval }) {
   if (!now.approvers.you) {
     return (
       <p className="mt-3 text-small text-muted">
-        {words.until} <When at={now.expires_at} />
+        <Timed says={words.until} at={now.expires_at} />
       </p>
     );
   }
@@ -64,7 +64,7 @@ export function Answer({ approval }: { approval: Approval }) {
           {words.refuse}
         </Button>
         <span className="ml-auto self-center text-small text-muted max-sm:w-full">
-          {words.until} <When at={approval.expires_at} />
+          <Timed says={words.until} at={approval.expires_at} />
         </span>
       </div>
     </div>

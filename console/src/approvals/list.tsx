@@ -12,7 +12,7 @@ import { Newer } from "../ui/newer.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { SaidText } from "../ui/said-text.tsx";
-import { When } from "../ui/when.tsx";
+import { Timed } from "../ui/when.tsx";
 import { useApprovals, useTenantNames } from "../wire/queries.ts";
 import type { Approval } from "../wire/types.ts";
 import { useMay } from "../wire/use-wire.ts";
@@ -105,10 +105,10 @@ function Row({ approval, tenant }: { approval: Approval; tenant: string | undefi
           </span>
         </span>
         <span className="text-small text-muted">
-          {words.asked} <When at={approval.asked_at} />
+          <Timed says={words.asked} at={approval.asked_at} />
           {approval.state === "waiting" && (
             <span className="block">
-              {words.until} <When at={approval.expires_at} />
+              <Timed says={words.until} at={approval.expires_at} />
             </span>
           )}
           {tenant !== undefined && ` · ${tenant}`}

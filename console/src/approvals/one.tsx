@@ -9,11 +9,11 @@ import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { ExactText } from "../ui/exact.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { SaidText } from "../ui/said-text.tsx";
-import { When } from "../ui/when.tsx";
+import { Timed } from "../ui/when.tsx";
 import { useTurn } from "../turns/queries.ts";
 import { isMissing } from "../wire/missing.ts";
 import type { Approval } from "../wire/types.ts";
-import { useIsElsewhere, useWire } from "../wire/use-wire.ts";
+import { useIsElsewhere, useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { Answer, StateWord } from "./answer.tsx";
 import { CallView } from "./call-view.tsx";
@@ -27,7 +27,9 @@ export function ApprovalPage() {
   const words = useWords().approvals;
   const { id } = useParams({ strict: false }) as { id: string };
   const { connection } = useWire();
+  const may = useMay("operator");
   const found = useQuery({
+    enabled: may,
     queryKey: ["approvals", "one", id],
     queryFn: async () => (await connection.request("approvals.get", { id })).approval,
     // Of a call that has run, or that may not any more, the server tells nobody.
@@ -36,12 +38,13 @@ export function ApprovalPage() {
   if (found.data !== undefined) {
     return <One key={id} approval={found.data} />;
   }
-  const isGone = isMissing(found.error);
+  // Whoever may see no approval sees none, whether it is there or not.
+  const isGone = !may || isMissing(found.error);
   return (
     <Page>
       {isGone && <Empty title={words.notFound}>{words.notFoundAbout}</Empty>}
       {!isGone && found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
-      {found.isPending && <p className="text-muted">{words.loading}</p>}
+      {!isGone && found.isPending && <p className="text-muted">{words.loading}</p>}
     </Page>
   );
 }
@@ -105,7 +108,7 @@ function One({ approval }: { approval: Approval }) {
         above={<Link to="/approvals" search={ofTenants(isElsewhere) as never}>{words.title}</Link>}
         answer={
           <>
-            {words.who(approval.agent_id, approval.state === "waiting")} {words.asked} <When at={approval.asked_at} />.
+            <Timed says={(when) => words.who(approval.agent_id, approval.state === "waiting", when)} at={approval.asked_at} />
           </>
         }
       />

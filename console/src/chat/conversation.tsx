@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import { type KeyboardEvent, useEffect, useRef, useState } from "react";
+import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 
 import { Button } from "../ui/button.tsx";
 import { Area } from "../ui/field.tsx";
@@ -20,10 +20,8 @@ import { isOthers, keptKey, parts, shownKey } from "./session-key.ts";
 import { turnOf } from "./transcript.ts";
 import { type Conversation, useConversation } from "./use-conversation.ts";
 import type { AttachedFile } from "./use-files.ts";
+import { useFollow } from "./use-follow.ts";
 import { useKnown } from "./use-known.ts";
-
-/** How near to the end somebody is who wants to stay there, in pixels. */
-const NEAR_PX = 80;
 
 /** One conversation. */
 export function ConversationView({ sessionKey }: { sessionKey: string }) {
@@ -33,24 +31,7 @@ export function ConversationView({ sessionKey }: { sessionKey: string }) {
   const conversation = useConversation(sessionKey, mayTalk);
   const { transcript, unreadable } = conversation;
   const known = useKnown(sessionKey, transcript.items);
-  const place = useRef<HTMLDivElement>(null);
-  const stays = useRef(true);
-  useEffect(() => {
-    const at = place.current;
-    const inner = at?.firstElementChild;
-    if (!at || !inner) {
-      return;
-    }
-    // What is said grows after it stands there, too: by pictures, and by what is asked of the server.
-    const observer = new ResizeObserver(() => {
-      if (stays.current) {
-        at.scrollTop = at.scrollHeight;
-      }
-    });
-    observer.observe(inner);
-    observer.observe(at);
-    return () => observer.disconnect();
-  }, []);
+  const { place, onScroll, toEnd } = useFollow();
   const approvals = (useApprovals(false).data ?? []).filter((one) => one.sessionKey !== undefined && shownKey(one.sessionKey, me.user_id) === sessionKey);
   const items = withoutWaiting(known, approvals);
   // What began to wait before somebody looked here.
@@ -91,39 +72,44 @@ export function ConversationView({ sessionKey }: { sessionKey: string }) {
         role="log"
         aria-label={words.said}
         className="min-h-0 flex-1 overflow-y-auto -outline-offset-2!"
-        onScroll={({ currentTarget: at }) => {
-          stays.current = at.scrollHeight - at.scrollTop - at.clientHeight < NEAR_PX;
-        }}
+        onScroll={onScroll}
       >
         <div className="mx-auto flex max-w-190 flex-col gap-2 px-6 py-4 max-sm:px-4">
           {unreadable !== null && <Problem error={unreadable} />}
           {transcript.items.length === 0 && unreadable === null && <p className="text-muted">{words.empty}</p>}
           {items.map((item, at) => (
-            <ItemView key={at} item={item} sessionKey={sessionKey} turn={turnOf(items, at)} edit={mayTalk && !transcript.running ? conversation.edit : undefined} />
+            <ItemView key={at} item={item} sessionKey={sessionKey} turn={turnOf(items, at)} edit={mayTalk ? conversation.edit : undefined} mayEdit={!transcript.running} />
           ))}
           {waiting.map(({ id, tool }) => (
-            <ItemView key={id} item={{ kind: "approval", id, tool, state: "waiting" }} sessionKey={sessionKey} turn={undefined} edit={undefined} />
+            <ItemView key={id} item={{ kind: "approval", id, tool, state: "waiting" }} sessionKey={sessionKey} turn={undefined} edit={undefined} mayEdit={false} />
           ))}
           <p role="status" className="min-h-5 text-small text-muted">
             {transcript.running && (words.activities[activity as keyof typeof words.activities] ?? words.activities.thinking)}
           </p>
         </div>
       </div>
-      {mayTalk ? <Composer conversation={conversation} /> : <p className="border-t border-line px-6 py-3 text-muted">{words.readOnly}</p>}
+      {mayTalk ? <Composer conversation={conversation} waits={waits} onSend={toEnd} /> : <p className="border-t border-line px-6 py-3 text-muted">{words.readOnly}</p>}
     </div>
   );
 }
 
-function Composer({ conversation }: { conversation: Conversation }) {
+function Composer({ conversation, waits, onSend }: { conversation: Conversation; waits: boolean; onSend: () => void }) {
   const { chat: words, hooks } = useWords();
-  const { draft, setDraft, files, editing, overtaken, keep, sending, send, stop, transcript, error } = conversation;
+  const { draft, setDraft, files, editing, overtaken, keep, sending, send: sendIt, stop, transcript, error } = conversation;
   const field = useRef<HTMLTextAreaElement>(null);
   const chooser = useRef<HTMLInputElement>(null);
+  const about = useId();
   const [over, setOver] = useState(false);
   const isOnItsWay = files.all.some(({ reference }) => reference === undefined);
   // What is too long is told, and nothing of it is cut off.
   const length = tooLong(draft);
-  const can = draft.trim() !== "" && length === undefined && !isOnItsWay && !(sending && !transcript.running);
+  // Nothing is said into a turn that waits for a person: the server takes an answer or a stop, and nothing else.
+  const isHeld = transcript.running && waits;
+  const can = draft.trim() !== "" && length === undefined && !isOnItsWay && !isHeld && !(sending && !transcript.running);
+  const send = (): void => {
+    sendIt();
+    onSend();
+  };
   // Files go with a message that begins a turn, not into one that is under way.
   const mayAttach = !transcript.running;
   useEffect(() => {
@@ -213,13 +199,15 @@ function Composer({ conversation }: { conversation: Conversation }) {
           <Button disabled={!mayAttach} title={mayAttach ? undefined : words.files.notNow} onClick={() => chooser.current?.click()}>
             {words.files.attach}
           </Button>
-          <span className="mr-auto text-small text-muted max-sm:hidden">{words.keys}</span>
+          <span id={about} className={clsx("mr-auto text-small text-muted", !isHeld && "max-sm:hidden")}>
+            {isHeld ? words.answerFirst : words.keys}
+          </span>
           {transcript.running && (
             <Button look="danger" onClick={stop}>
               {words.stop}
             </Button>
           )}
-          <Button look="primary" disabled={!can} onClick={send} className="max-sm:ml-auto">
+          <Button look="primary" disabled={!can} aria-describedby={isHeld ? about : undefined} onClick={send} className="max-sm:ml-auto">
             {transcript.running ? words.steer : words.send}
           </Button>
         </div>

@@ -5,7 +5,7 @@ import { lazy, Suspense, useState } from "react";
 import { Answer, StateWord } from "../approvals/answer.tsx";
 import { CallView } from "../approvals/call-view.tsx";
 import { useTurn } from "../turns/queries.ts";
-import { deniedBy, noteOfPerson, signWord } from "../turns/said.ts";
+import { deniedBy, noteOfPerson, signWord, whyBlocked } from "../turns/said.ts";
 import { Button } from "../ui/button.tsx";
 import { clsx } from "../ui/clsx.ts";
 import { ExactBox, ExactText } from "../ui/exact.tsx";
@@ -27,10 +27,10 @@ const MarkdownText = lazy(() => import("../ui/markdown.tsx"));
 type Of<K extends Item["kind"]> = Extract<Item, { kind: K }>;
 
 /** One thing that stands in a conversation. */
-export function ItemView({ item, sessionKey, turn, edit }: { item: Item; sessionKey: string; turn: string | undefined; edit: Edit | undefined }) {
+export function ItemView({ item, sessionKey, turn, edit, mayEdit }: { item: Item; sessionKey: string; turn: string | undefined; edit: Edit | undefined; mayEdit: boolean }) {
   switch (item.kind) {
     case "asked":
-      return <Asked item={item} edit={edit} />;
+      return <Asked item={item} edit={edit} mayEdit={mayEdit} />;
     case "files":
       return <Files references={item.media} />;
     case "steered":
@@ -57,17 +57,19 @@ const YOURS = "ml-[20%] self-end rounded-md bg-raised px-3 py-2 whitespace-pre-w
 /** Begins to say a message anew: its place, its text, its files. */
 type Edit = (place: number, text: string, media: readonly string[]) => void;
 
-function Asked({ item, edit }: { item: Of<"asked">; edit: Edit | undefined }) {
+/** The button keeps its place while it cannot be used: a conversation does not jump whenever a turn begins or ends. */
+function Asked({ item, edit, mayEdit }: { item: Of<"asked">; edit: Edit | undefined; mayEdit: boolean }) {
   const words = useWords().chat;
   const { place, text, media = [] } = item;
+  const isEditable = mayEdit && place !== undefined;
   return (
     <>
       <div className={clsx(YOURS, "mt-3")} data-kind="asked">
         {text}
         {media.length > 0 && <Files references={media} />}
       </div>
-      {edit !== undefined && place !== undefined && (
-        <Button look="quiet" className="self-end text-small" aria-label={words.editNamed(text.slice(0, 60))} onClick={() => edit(place, text, media)}>
+      {edit !== undefined && (
+        <Button look="quiet" className={clsx("self-end text-small", !isEditable && "invisible")} aria-label={words.editNamed(text.slice(0, 60))} onClick={() => place !== undefined && edit(place, text, media)}>
           {words.edit}
         </Button>
       )}
@@ -216,9 +218,8 @@ function Why({ blocked, turn, sessionKey }: { blocked: Blocked } & Place) {
   const all = useWords();
   const words = all.chat;
   const note = blocked.name === "" ? noteOfPerson(blocked.reason) : undefined;
-  const denied = blocked.name === "" ? deniedBy(blocked.reason) : undefined;
-  const name = denied?.name ?? blocked.name;
-  const said = note ?? ((denied?.reason ?? blocked.reason) || words.noReason);
+  const name = blocked.name || (deniedBy(blocked.reason)?.name ?? "");
+  const said = note ?? (whyBlocked(blocked.reason, name) || words.noReason);
   return (
     <p className="mt-1">
       {note !== undefined ? (

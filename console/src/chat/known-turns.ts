@@ -25,7 +25,7 @@ export function outcomesOf({ turn, spans }: TurnDetail): ReadonlyMap<string, Out
     ...stopped.map((span): [string, Outcome] => {
       const hook = deciding(span);
       const id = span.toolCallId ?? "";
-      return [keyOf(id, span.round), { blocked: { hookId: hook?.execution?.hookId ?? null, name: hook?.name ?? "", event: span.name, reason: hook?.reason ?? span.text ?? "" } }];
+      return [keyOf(id, span.round), { blocked: { hookId: hook?.execution?.hookId ?? null, name: hook?.name ?? "", event: span.name, reason: hook?.reason ?? hook?.cause ?? hook?.faultDetail ?? span.text ?? "" } }];
     }),
   ]);
 }

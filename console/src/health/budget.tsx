@@ -6,7 +6,7 @@ import { Confirm } from "../ui/dialog.tsx";
 import { Field, Input } from "../ui/field.tsx";
 import { Card } from "../ui/page.tsx";
 import { Sign } from "../ui/sign.tsx";
-import { When } from "../ui/when.tsx";
+import { Timed } from "../ui/when.tsx";
 import type { Budget } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
@@ -36,7 +36,7 @@ export function BudgetCard({ budget }: { budget: Budget }) {
       {!isNone && <progress aria-label={words.used(used, budgetTotal)} className="my-1 h-2 w-full" max={100} value={part} />}
       <p className="text-small text-muted">
         {!isNone && `${words.left(Math.max(0, remaining))} · `}
-        {words.again} <When at={rollover(monthStart)} />
+        <Timed says={words.again} at={rollover(monthStart)} />
       </p>
       {remaining <= 0 ? (
         <p className="mt-2">

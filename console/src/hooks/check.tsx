@@ -59,10 +59,10 @@ export function useCheck({ matcher, condition, agents }: Asked): Checked | undef
   return wanted ? found : undefined;
 }
 
-/** What the server said of them, in words. */
-export function Check({ found }: { found: Checked | undefined }) {
+/** What the server said of the matcher, in words: below its field. */
+export function MatcherSaid({ found }: { found: Checked | undefined }) {
   const words = useWords().rules.check;
-  const { matcher: tools, condition: cel } = found ?? { matcher: null, condition: null };
+  const tools = found?.matcher ?? null;
   const named = tools?.matches.slice(0, NAMED).join(", ") ?? "";
   const whose = found?.about.agents.join(", ") ?? "";
   return (
@@ -72,6 +72,16 @@ export function Check({ found }: { found: Checked | undefined }) {
           {tools.ok ? (tools.matches.length === 0 ? words.noTool(whose) : words.matches(tools.matches.length, named, tools.matches.length > NAMED, whose)) : tools.error}
         </p>
       )}
+    </div>
+  );
+}
+
+/** What the server said of the condition, in words: below its field. */
+export function ConditionSaid({ found }: { found: Checked | undefined }) {
+  const words = useWords().rules.check;
+  const cel = found?.condition ?? null;
+  return (
+    <div role="status" className="text-small" data-testid="check">
       {cel !== null && (
         <p className={cel.ok ? "text-muted" : "text-block"}>
           {cel.ok ? words.good : `${cel.error ?? ""}${typeof cel.line === "number" ? ` ${words.place(cel.line, cel.column ?? 1)}` : ""}`}

@@ -17,6 +17,7 @@ import { HookFields } from "./form.tsx";
 import { drop, keep, keptDraft, placeOf } from "./kept.ts";
 import { stateOf } from "./state.ts";
 import { TestPanel } from "./test-panel.tsx";
+import { merged, type Merged, type Setting } from "./three-way.ts";
 
 const isConflict = (error: unknown): boolean => error instanceof RequestError && error.message.startsWith("version conflict");
 
@@ -116,26 +117,57 @@ export function EditHook({ hook }: { hook: Hook }) {
       <TestPanel event={event} matcher={hook.matcher} what={() => (isDirty ? { config: toRecord(form.getValues()) } : { hookId: hook.id })} />
       <Dialog open={theirs !== undefined} onClose={() => setTheirs(undefined)} title={words.conflict.title(who)} about={words.conflict.about(theirs?.version ?? 0)} wide>
         {theirs !== undefined && (
-          <>
-            <JsonDiff before={toRecord(toDraft(theirs))} after={toRecord(form.getValues())} titles={[words.conflict.theirs(theirs.version), words.conflict.yours]} label={words.conflict.title(who)} />
-            {save.error !== null && !isConflict(save.error) && <Problem error={save.error} />}
-            <div className="mt-4 flex flex-wrap justify-end gap-2">
-              <Button onClick={() => setTheirs(undefined)}>{words.conflict.keep}</Button>
-              <Button
-                onClick={() => {
-                  begin(theirs);
-                  setTheirs(undefined);
-                }}
-              >
-                {words.conflict.take}
-              </Button>
-              <Button look="primary" disabled={save.isPending} onClick={() => save.mutate({ draft: form.getValues(), over: theirs })}>
-                {words.conflict.overwrite}
-              </Button>
-            </div>
-          </>
+          <Conflict
+            theirs={theirs}
+            both={merged(toDraft(base), toDraft(theirs), form.getValues())}
+            who={who}
+            error={save.error}
+            isPending={save.isPending}
+            keepEditing={() => setTheirs(undefined)}
+            take={() => {
+              begin(theirs);
+              setTheirs(undefined);
+            }}
+            overwrite={(draft) => save.mutate({ draft, over: theirs })}
+          />
         )}
       </Dialog>
     </div>
+  );
+}
+
+interface ConflictProps {
+  readonly theirs: Hook;
+  readonly both: Merged;
+  readonly who: string;
+  readonly error: unknown;
+  readonly isPending: boolean;
+  readonly keepEditing: () => void;
+  readonly take: () => void;
+  readonly overwrite: (draft: Draft) => void;
+}
+
+/** What somebody else saved, and what would be saved over it: only what was touched here. */
+function Conflict({ theirs, both: { draft, mine, both }, who, error, isPending, keepEditing, take, overwrite }: ConflictProps) {
+  const words = useWords().hooks;
+  const labels: Readonly<Record<Setting, string>> = { ...words.fields, timeoutMs: words.fields.timeLimit };
+  const named = (settings: readonly Setting[]): string => settings.map((name) => labels[name]).join(words.conflict.and);
+  const nothing = mine.length === 0;
+  return (
+    <>
+      <p data-testid="conflict-result">{nothing ? words.conflict.nothing(theirs.version) : words.conflict.result(theirs.version, named(mine))}</p>
+      {both.length > 0 && <p className="text-ask">{words.conflict.both(named(both))}</p>}
+      <div className="mt-2">
+        <JsonDiff before={toRecord(toDraft(theirs))} after={toRecord(draft)} titles={[words.conflict.theirs(theirs.version), words.conflict.yours]} label={words.conflict.title(who)} />
+      </div>
+      {error !== null && !isConflict(error) && <Problem error={error} />}
+      <div className="mt-4 flex flex-wrap justify-end gap-2">
+        <Button onClick={keepEditing}>{words.conflict.keep}</Button>
+        <Button onClick={take}>{words.conflict.take}</Button>
+        <Button look="primary" disabled={isPending || nothing} onClick={() => overwrite(draft)}>
+          {words.conflict.overwrite}
+        </Button>
+      </div>
+    </>
   );
 }

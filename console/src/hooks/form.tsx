@@ -9,7 +9,7 @@ import { EVENTS, GATES, HANDLERS, SCOPES } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { isBetween, MAX_NAME_CHARS, MAX_PRIORITY, MAX_TIMEOUT_MS, MIN_PRIORITY } from "./bounds.ts";
-import { Check, useCheck } from "./check.tsx";
+import { ConditionSaid, MatcherSaid, useCheck } from "./check.tsx";
 import { type Draft, EMPTY } from "./draft.ts";
 import { HandlerFields } from "./handler-fields.tsx";
 import { atOtherEvent } from "./moved.ts";
@@ -143,9 +143,12 @@ function Conditions({ form: { register, control } }: { form: Form }) {
   const isWrongMatcher = found?.about.matcher === matcher && found.matcher?.ok === false;
   return (
     <>
-      <Field label={words.fields.matcher} hint={words.hints.matcher}>
-        {(about) => <Input {...about} aria-invalid={isWrongMatcher || undefined} className="font-mono" placeholder="^(exec|write_file)$" {...register("matcher")} />}
-      </Field>
+      <div>
+        <Field label={words.fields.matcher} hint={words.hints.matcher}>
+          {(about) => <Input {...about} aria-invalid={isWrongMatcher || undefined} className="font-mono" placeholder="^(exec|write_file)$" {...register("matcher")} />}
+        </Field>
+        <MatcherSaid found={found} />
+      </div>
       <Controller
         control={control}
         name="condition"
@@ -163,7 +166,7 @@ function Conditions({ form: { register, control } }: { form: Form }) {
           />
         )}
       />
-      <Check found={found} />
+      <ConditionSaid found={found} />
     </>
   );
 }

@@ -2,7 +2,7 @@ import { useMemo } from "react";
 
 import { useTurn } from "../turns/queries.ts";
 import { TurnRow } from "../turns/row.tsx";
-import { noteOfPerson } from "../turns/said.ts";
+import { noteOfPerson, whyBlocked } from "../turns/said.ts";
 import { happened, tree } from "../turns/view.ts";
 import { Name } from "../ui/name.tsx";
 import { SaidText } from "../ui/said-text.tsx";
@@ -19,7 +19,7 @@ export function BlockedRow({ turn, tenant }: { turn: TurnLine; tenant: string | 
   }
   // What a person refused says so.
   const note = what.hook === "" ? noteOfPerson(what.why) : undefined;
-  const why = note ?? what.why;
+  const why = note ?? whyBlocked(what.why, what.hook);
   const said = (
     <>
       <code className="font-semibold">{what.what}</code> · <span className="font-medium"><Name of={what.hook || (note === undefined ? words.somebody : words.person)} /></span>

@@ -100,6 +100,7 @@ function Parts({ overview, blocked, span }: { overview: Overview; blocked: reado
       {!seesAll && <p className="-mt-2 text-small text-muted">{words.overview.ownOnly}</p>}
       <NotArmed guards={overview.guards} />
       <Part title={seesAll ? words.overview.over : words.overview.overOwn}>
+        <p className="mb-2 text-small text-muted">{words.overview.counts}</p>
         <DecisionChart decisions={overview.decisions} span={span} />
       </Part>
       {stopped.shown.length > 0 && (
@@ -161,8 +162,8 @@ function Tiles({ overview, span }: { overview: Overview; span: Span }) {
       {guard("unproven", "/hooks", { state: "unproven" })}
       {guard("armed", "/hooks", { state: "armed" })}
       {overview.approvalsWaiting !== null && <Tile name={words.waiting} sign="ask" count={overview.approvalsWaiting} isQuiet={overview.approvalsWaiting === 0} to="/approvals" search={{}} />}
-      <Tile name={words.kinds.blocked} sign="block" count={total.blocked} isQuiet={total.blocked === 0} to="/turns" search={{ decision: "blocked", span }} />
-      <Tile name={words.kinds.faults} sign="error" count={total.faults} isQuiet={total.faults === 0} to="/turns" search={{ decision: "faulted", span }} />
+      <Tile name={words.decided.blocked} sign="block" count={total.blocked} isQuiet={total.blocked === 0} to="/turns" search={{ decision: "blocked", span }} />
+      <Tile name={words.decided.faults} sign="error" count={total.faults} isQuiet={total.faults === 0} to="/turns" search={{ decision: "faulted", span }} />
     </div>
   );
 }

@@ -11,7 +11,7 @@ import { Card, Empty, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { Actions, Cell, Row, Table } from "../ui/table.tsx";
-import { useNow, When } from "../ui/when.tsx";
+import { Timed, useNow, When } from "../ui/when.tsx";
 import type { ApiKey, Payload } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
@@ -113,7 +113,7 @@ function KeyTable({ keys, now }: { keys: readonly ApiKey[]; now: number }) {
               </Cell>
               <Cell name={words.state}>
                 <Sign kind={state === "good" ? "allow" : "off"} word={words.states[state]} />{" "}
-                {state === "good" && <span className="text-small text-muted">{key.expiresAt === null ? words.noEnd : <>{words.until} <When at={key.expiresAt} /></>}</span>}
+                {state === "good" && <span className="text-small text-muted">{key.expiresAt === null ? words.noEnd : <Timed says={words.until} at={key.expiresAt} />}</span>}
               </Cell>
               <Cell name={words.made}>
                 <span className="text-muted">

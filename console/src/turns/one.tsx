@@ -21,7 +21,7 @@ import { cost } from "./cost.ts";
 import { Detail } from "./detail.tsx";
 import { useTurn } from "./queries.ts";
 import { approvedOf, approver, signWith } from "./approved.ts";
-import { noteOfPerson } from "./said.ts";
+import { endOf, noteOfPerson, whyBlocked } from "./said.ts";
 import { Tree } from "./tree.tsx";
 import { all, counts, type Family, happened, judgeTokens, length, modelTokens, type Row, rowOf, shown, tree } from "./view.ts";
 
@@ -141,7 +141,7 @@ function Sentence({ family, what, choose }: { family: Family; what: ReturnType<t
   const refused = approvals.filter((one) => one.turn_id === turnId && one.state === "refused");
   // Of several that were refused nobody knows here which one this is.
   const somebody = note === undefined ? words.somebody : ((refused.length === 1 ? refused[0]?.answered_by : undefined) ?? words.person);
-  const said = note ?? what.why;
+  const said = note ?? (what.kind === "blocked" ? whyBlocked(what.why, what.hook) : what.why);
   const hook: ReactNode =
     what.row === undefined ? (
       <Name of={what.hook} />
@@ -151,7 +151,7 @@ function Sentence({ family, what, choose }: { family: Family; what: ReturnType<t
       </button>
     );
   const approvedBy = what.kind === "asked" ? approver(approvedOf(approvals, turnId), what.what) : undefined;
-  const why = said === "" ? stop : `${colon}${said}${/[.!?。！？]$/.test(said) ? "" : stop}`;
+  const why = said === "" ? stop : `${colon}${said}${endOf(said, stop)}`;
   const { next } = what;
   const more = what.more > 0 && (
     <>

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { turns } from "../words/turns-en.ts";
-import { nameOf, deniedBy, noteOfPerson, whyBlocked } from "./said.ts";
+import { deniedBy, endOf, nameOf, noteOfPerson, whyBlocked } from "./said.ts";
 
 test.each([
   ['Tool execution refused by a person (asked by hook "agents.main.ask")', ""],
@@ -10,6 +10,15 @@ test.each([
   ["forced pushes are done by people", undefined],
 ])("%s", (refusal, note) => {
   expect(noteOfPerson(refusal)).toBe(note);
+});
+
+test.each([
+  ["it says so", "。", "."],
+  ["it says so!", "。", ""],
+  ["就是这样", "。", "。"],
+  ["it says so", ".", "."],
+] as const)("%s ends with what belongs to it", (said, stop, end) => {
+  expect(endOf(said, stop)).toBe(end);
 });
 
 test("a model call says its model, what it cost and what it answered", () => {
@@ -23,5 +32,9 @@ test("which hook refused a call is read from what the agent read", () => {
   expect(deniedBy('Tool execution denied by hook: no "x"\nat all (hook "guard")')).toEqual({ name: "guard", reason: 'no "x"\nat all' });
   expect(deniedBy('Tool execution denied by approval hook: no (hook "g")')).toEqual({ name: "g", reason: "no" });
   expect(deniedBy("something else")).toBeUndefined();
-  expect(['Tool execution denied by hook: no (hook "g")', "Tool execution refused by a person: later", "something else"].map(whyBlocked)).toEqual(["no", "later", "something else"]);
+  expect(deniedBy("Hook blocked: pre_tool_use: gate: not: today")).toEqual({ name: "gate", reason: "not: today" });
+  expect(deniedBy('Hook blocked: pre_tool_use: a b: hook "a b" failed: it is unavailable')).toEqual({ name: "a b", reason: "it is unavailable" });
+  expect(deniedBy('Hook blocked: pre_tool_use: slow: hook "slow" timed out after 5000 ms')).toEqual({ name: "slow", reason: "timed out after 5000 ms" });
+  expect(whyBlocked('hook "h" failed: it is unavailable', "h")).toBe("it is unavailable");
+  expect(['Tool execution denied by hook: no (hook "g")', "Tool execution refused by a person: later", "something else"].map((one) => whyBlocked(one))).toEqual(["no", "later", "something else"]);
 });

@@ -25,12 +25,31 @@ export function noteOfPerson(refusal: string): string | undefined {
 
 /** What hook refused a call and why, where only the text that the agent read tells it. Pure. */
 export function deniedBy(refusal: string): { readonly name: string; readonly reason: string } | undefined {
-  const found = /^Tool execution denied by (?:approval )?hook: ([\s\S]*) \(hook "([^"]*)"\)$/.exec(refusal);
-  return found === null ? undefined : { name: found[2] ?? "", reason: found[1] ?? "" };
+  const found = /^Tool execution denied by (?:approval )?hook: (?<reason>[\s\S]*) \(hook "(?<name>[^"]*)"\)$/.exec(refusal) ?? BLOCKED.exec(refusal);
+  const { name = "", reason = "" } = found?.groups ?? {};
+  return found === null ? undefined : { name, reason: causeOf(reason, name) };
+}
+
+/** The words of a gate of rules. */
+const BLOCKED = /^Hook blocked: [a-z_]+: (?<name>.*?): (?<reason>[\s\S]*)$/;
+
+/** What a hook said, or what befell it, without its name: that stands beside it. Pure. */
+function causeOf(reason: string, name: string): string {
+  const begins = [`hook "${name}" failed: `, `hook "${name}" `].find((one) => reason.startsWith(one)) ?? "";
+  return reason.slice(begins.length);
 }
 
 /** Why something was refused, in the words of whoever refused it. Pure. */
-export const whyBlocked = (refusal: string): string => deniedBy(refusal)?.reason ?? (noteOfPerson(refusal) || refusal);
+export const whyBlocked = (refusal: string, name = ""): string => deniedBy(refusal)?.reason ?? (noteOfPerson(refusal) || causeOf(refusal, name));
+
+/** What ends a sentence that ends with what somebody said: nothing where they ended it, and after Latin letters the mark that
+ * belongs to them. Pure. */
+export function endOf(said: string, stop: string): string {
+  if (/[.!?。！？]$/.test(said)) {
+    return "";
+  }
+  return /[\x21-\x7e]$/.test(said) ? "." : stop;
+}
 
 /** Why a hook did not run, in plain words. */
 export function whySkipped(hook: TurnHook, words: Words["turns"]): string {

@@ -30,7 +30,8 @@ function formatsOf(language: string): Formats {
 export function relative(at: number, now: number, language: string): string {
   const seconds = Math.round((at - now) / 1000);
   const [unit, size] = STEPS.find(([, step]) => Math.abs(seconds) >= step) ?? ["second", 1];
-  return formatsOf(language).relative.format(Math.trunc(seconds / size), unit);
+  // Between a number and a Chinese word stands a blank, as everywhere on the pages.
+  return formatsOf(language).relative.format(Math.trunc(seconds / size), unit).replace(/(?<=\d)(?=\p{Script=Han})/u, " ");
 }
 
 const TICK_MS = 10_000;
@@ -54,6 +55,21 @@ const often = every(RECENT_TICK_MS);
 /** The time, every ten seconds; beside a moment that is not a minute away, every second. */
 export function useNow(beside?: number): number {
   return useSyncExternalStore(beside !== undefined && Math.abs(beside - Date.now()) < RECENT_MS ? often : seldom, () => now);
+}
+
+/** Stands in a sentence for a moment. */
+const HERE = "\u0000";
+
+/** A moment within words: each language has its own place for it. */
+export function Timed({ says, at }: { says: (when: string) => string; at: string }) {
+  const [before, after] = says(HERE).split(HERE);
+  return (
+    <>
+      {before}
+      <When at={at} />
+      {after}
+    </>
+  );
 }
 
 /** A moment: relative, and exact where one points at it. */

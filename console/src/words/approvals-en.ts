@@ -9,7 +9,7 @@ export const approvals = {
   empty: "Nothing waits for an answer",
   emptyAbout: "When a hook asks for a decision by a person, the call waits here. Its turn goes on once somebody answers.",
   showAll: "Show answered calls, too",
-  asked: "asked",
+  asked: (when: string) => `asked ${when}`,
   states: { waiting: "waits", approved: "approved", refused: "refused", used: "approved, ran", void: "void", expired: "expired" },
   heading: {
     waiting: (tool: string) => `${tool} waits for an answer`,
@@ -19,7 +19,7 @@ export const approvals = {
     void: (tool: string) => `${tool} no longer waits`,
     expired: (tool: string) => `Nobody answered about ${tool} in time`,
   },
-  who: (agent: string, waits: boolean) => `The agent ${agent} ${waits ? "wants" : "wanted"} to make this call,`,
+  who: (agent: string, waits: boolean, when: string) => `The agent ${agent} ${waits ? "wants" : "wanted"} to make this call, asked ${when}.`,
   exactly: {
     waiting: (tool: string) => `This exact call of ${tool} would run, once`,
     approved: (tool: string) => `This exact call of ${tool} may run, once`,
@@ -73,7 +73,7 @@ export const approvals = {
   reasonHint: "The agent reads it. You need not give one.",
   approve: "Approve once",
   refuse: "Refuse",
-  until: "expires",
+  until: (when: string) => `expires ${when}`,
   answeredBy: (who: string) => `by ${who}`,
   notFound: "There is no such approval",
   notFoundAbout: "It does not exist, or it is not yours to see.",

@@ -9,7 +9,7 @@ export const approvals: Words["approvals"] = {
   empty: "没有等待回答的项目",
   emptyAbout: "钩子要求由人决定时，调用会在这里等待；回答之后，该轮继续进行。",
   showAll: "同时显示已回答的",
-  asked: "提出于",
+  asked: (when) => `${when}提出`,
   states: { waiting: "等待中", approved: "已批准", refused: "已拒绝", used: "已批准并运行", void: "已失效", expired: "已过期" },
   heading: {
     waiting: (tool) => `${tool} 等待回答`,
@@ -19,7 +19,7 @@ export const approvals: Words["approvals"] = {
     void: (tool) => `${tool} 不再等待`,
     expired: (tool) => `没有人及时回答 ${tool}`,
   },
-  who: (agent, waits) => (waits ? `智能体 ${agent} 想要运行此调用，` : `智能体 ${agent} 曾要求运行此调用，`),
+  who: (agent, waits, when) => (waits ? `智能体 ${agent} 想要运行此调用（${when}提出）。` : `智能体 ${agent} 曾要求运行此调用（${when}提出）。`),
   exactly: {
     waiting: (tool) => `批准后，此 ${tool} 调用将运行一次`,
     approved: (tool) => `此 ${tool} 调用可以运行一次`,
@@ -73,7 +73,7 @@ export const approvals: Words["approvals"] = {
   reasonHint: "智能体会读到它。可以不填。",
   approve: "批准一次",
   refuse: "拒绝",
-  until: "到期时间",
+  until: (when) => `${when}过期`,
   answeredBy: (who) => `由 ${who} 处理`,
   notFound: "审批不存在",
   notFoundAbout: "它不存在，或者您无权查看。",

@@ -10,6 +10,8 @@ export const overview = {
   lookAt: "Look at these first",
   waiting: "approvals",
   kinds: { allowed: "allowed", asked: "asked", faults: "faults", blocked: "blocked" },
+  decided: { blocked: "blocked by hooks", faults: "faults of hooks" },
+  counts: "Each answer of a hook counts, also several in one turn; a number leads to the turns with such answers. A fault counts as a fault even where it blocked.",
   over: "What hooks decided",
   overOwn: "What hooks decided in your conversations",
   ownOnly: "Blocked calls, faults and runs are counted in your own conversations only.",

@@ -9,6 +9,8 @@ export const overview: Words["overview"] = {
   lookAt: "请先检查这些",
   waiting: "待审批",
   kinds: { allowed: "允许", asked: "询问", faults: "故障", blocked: "阻止" },
+  decided: { blocked: "被钩子阻止", faults: "钩子故障" },
+  counts: "按钩子的回答计数，同一轮次可有多个；点击数字可查看相应的轮次。故障即使阻止了操作，也计为故障。",
   over: "钩子的决定",
   overOwn: "您的对话中钩子的决定",
   ownOnly: "阻止、故障和运行只统计您自己的对话。",

@@ -64,7 +64,7 @@ export const settingsEn = {
     lasts: "Expires after",
     days: (n: number) => (n === 365 ? "a year" : `${n} days`),
     noEnd: "no expiry",
-    until: "expires",
+    until: (when: string) => `expires ${when}`,
     madeTitle: (name: string) => `${name} was created`,
     madeAbout: "Copy the key now. It is kept nowhere and cannot be shown again.",
     theKey: "The key",

@@ -62,7 +62,7 @@ export const settingsZh = {
     lasts: "有效期",
     days: (n: number) => (n === 365 ? "一年" : `${n} 天`),
     noEnd: "永不过期",
-    until: "到期于",
+    until: (when: string) => `${when}过期`,
     madeTitle: (name: string) => `${name} 已创建`,
     madeAbout: "请立即复制密钥。它不会被保存，也无法再次显示。",
     theKey: "密钥内容",

@@ -96,7 +96,7 @@ export const turns: Words["turns"] = {
   result: "结果",
   failedResult: "错误",
   ruling: "裁定",
-  verdict: "判定",
+  verdict: "决定",
   fault: "故障",
   reason: "理由",
   notRunWhy: "未运行",

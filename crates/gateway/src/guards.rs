@@ -8,9 +8,11 @@ use domain::health::{Health, Step};
 use domain::hook::Hook;
 use domain::id::TenantId;
 use domain::json::{Value, json};
-use domain::rule::{Fallback, HookScope, tripped};
+use domain::rule::{Fallback, HandlerType, HookScope, tripped};
+use domain::store::Budget;
 use host::Host;
 use rules::condition;
+use rules::judge::MAX_OUTPUT_TOKENS;
 
 /// How a hook stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,6 +84,30 @@ impl GuardLine {
             "step": self.step,
             "why": why,
         })
+    }
+
+    /// The same of a hook of which a model judges, once `budget` pays for no answer any more: nobody is asked then, which
+    /// counts as a fault.
+    pub(crate) fn paid_by(self, budget: &Budget) -> Self {
+        let could_act = matches!(self.state, GuardState::Armed | GuardState::Unproven);
+        if !could_act || budget.remaining >= i64::from(MAX_OUTPUT_TOKENS) {
+            return self;
+        }
+        let left = budget.remaining.max(0);
+        let why = format!("{left} of {} tokens left until {}", budget.budget_total, budget.comes_back());
+        Self { state: GuardState::Broken, step: Some("budget"), why: Some(why), ..self }
+    }
+}
+
+/// Whose budget the rule `hook`, as it is published, spends, if it is on and a model judges: one that holds for everybody spends
+/// that of whomever it acts for, here of `here`.
+pub(crate) fn payer(here: &TenantId, hook: &Value) -> Option<TenantId> {
+    if hook["enabled"] != true || hook["handler_type"] != HandlerType::Prompt.word() {
+        return None;
+    }
+    match hook["scope"] == HookScope::Global.word() {
+        true => Some(here.clone()),
+        false => hook["tenant_id"].as_str().map(TenantId::new),
     }
 }
 
@@ -183,6 +209,35 @@ mod tests {
             let proven = stored(&hook, true).state;
             assert_eq!(proven, if state == GuardState::Unproven { GuardState::Armed } else { state }, "{hook}");
         }
+    }
+
+    #[test]
+    fn a_judge_whose_budget_is_spent_is_not_armed() {
+        let here = TenantId::new("here");
+        let judge = json!({"id": "1", "enabled": true, "handler_type": "prompt", "scope": "tenant", "tenant_id": "a"});
+        let with = |name: &str, value: &str| {
+            let mut hook = judge.clone();
+            hook[name] = json!(value);
+            hook
+        };
+        assert_eq!(payer(&here, &judge), Some(TenantId::new("a")));
+        assert_eq!(payer(&here, &with("scope", "global")), Some(here.clone()));
+        assert_eq!(payer(&here, &with("handler_type", "script")), None);
+        assert_eq!(payer(&here, &json!({"enabled": false, "handler_type": "prompt"})), None);
+        let budget = |remaining| Budget {
+            month_start: "2026-11-01".to_owned(),
+            budget_total: 1_000,
+            used: 1_000 - remaining,
+            remaining,
+        };
+        for proven in [true, false] {
+            let line = stored(&judge, proven).paid_by(&budget(100));
+            assert_eq!((line.state, line.step), (GuardState::Broken, Some("budget")));
+            assert_eq!(line.why.as_deref(), Some("100 of 1000 tokens left until 2026-12-01"));
+        }
+        assert_eq!(stored(&judge, true).paid_by(&budget(600)).state, GuardState::Armed);
+        let off = stored(&json!({"id": "1", "enabled": false}), true);
+        assert_eq!(off.paid_by(&budget(-5)).state, GuardState::Disabled);
     }
 
     #[test]

@@ -31,7 +31,7 @@ impl Shared {
         };
         let whole = who.caller().is_master();
         let rules = listed["hooks"].as_array().cloned().unwrap_or_default();
-        let lines = self.lines_of(rules).await?;
+        let lines = self.lines_of(who, rules).await?;
         let bad = |line: &&GuardLine| !matches!(line.state, GuardState::Armed | GuardState::Disabled);
         listed["notArmed"] = lines.iter().filter(bad).map(|line| line.shown(whole)).collect();
         listed["configured"] = match filter.is_of_rules {

@@ -1,11 +1,13 @@
 //! `overview.get`: what somebody who opens the console has to know first.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use domain::id::TenantId;
 use domain::json::{Value, json};
-use domain::store::{RecordQuery, TenantScope};
+use domain::store::{Budget, RecordQuery, TenantScope};
 use jiff::{SignedDuration, Timestamp};
-use rules::admin::ListFilter;
+use rules::admin::{Caller, ListFilter};
 
 use crate::Shared;
 use crate::decisions::{Decisions, at_checkpoints, of_each_tenant};
@@ -103,18 +105,41 @@ impl Shared {
     ) -> Result<Vec<GuardLine>, ApiError> {
         let mut rules = self.rule_admin.list(&who.caller(), &ListFilter::default()).await?;
         rules.retain(|rule| scope.one().is_none_or(|tenant| guards::holds_for(tenant, rule)));
-        self.lines_of(rules).await
+        self.lines_of(who, rules).await
     }
 
-    /// How the hooks of the configuration and `rules` stand.
-    pub(super) async fn lines_of(self: &Arc<Self>, rules: Vec<Value>) -> Result<Vec<GuardLine>, ApiError> {
+    /// How the hooks of the configuration and `rules` stand, as `who` sees them.
+    pub(super) async fn lines_of(
+        self: &Arc<Self>,
+        who: &Principal,
+        rules: Vec<Value>,
+    ) -> Result<Vec<GuardLine>, ApiError> {
+        let budgets = self.budgets_of(who, &rules).await?;
+        let here = who.tenant.clone();
         self.blocking(move |shared| {
             shared.look_for_answers(&rules)?;
             let mut lines = guards::configured(&shared.host.blocking_read());
-            lines.extend(rules.iter().map(|rule| guards::stored(rule, shared.desk.proofs.has(rule))));
+            lines.extend(rules.iter().map(|rule| {
+                let line = guards::stored(rule, shared.desk.proofs.has(rule));
+                match guards::payer(&here, rule).and_then(|payer| budgets.get(&payer)) {
+                    Some(budget) => line.paid_by(budget),
+                    None => line,
+                }
+            }));
             Ok(lines)
         })
         .await
+    }
+
+    /// The budgets that judges among `rules` spend, by whose they are.
+    async fn budgets_of(&self, who: &Principal, rules: &[Value]) -> Result<BTreeMap<TenantId, Budget>, ApiError> {
+        let payers: BTreeSet<TenantId> = rules.iter().filter_map(|rule| guards::payer(&who.tenant, rule)).collect();
+        let mut budgets = BTreeMap::new();
+        for tenant in payers {
+            let payer = Caller { tenant: tenant.clone(), ..who.caller() };
+            budgets.insert(tenant, self.rule_admin.budget(&payer).await?);
+        }
+        Ok(budgets)
     }
 
     /// Looks whether those of `rules` answered that are not known to have. Blocks.

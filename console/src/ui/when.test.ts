@@ -1,0 +1,11 @@
+import { expect, test } from "vitest";
+
+import { relative } from "./when.tsx";
+
+test.each([
+  [23 * 3_600, "en", "in 23 hr."],
+  [23 * 3_600, "zh-CN", "23 小时后"],
+  [-4 * 60, "zh-CN", "4 分钟前"],
+] as const)("in %s seconds, %s: %s", (seconds, language, said) => {
+  expect(relative(seconds * 1_000, 0, language)).toBe(said);
+});
