@@ -27,6 +27,8 @@ mod transcripts;
 #[cfg(test)]
 mod unguarded;
 #[cfg(test)]
+mod unknown_words;
+#[cfg(test)]
 mod ways_in;
 #[cfg(test)]
 mod without_settings;
