@@ -9,6 +9,8 @@ mod foreign_tools;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod loops;
+#[cfg(test)]
 mod model;
 #[cfg(test)]
 mod properties;
