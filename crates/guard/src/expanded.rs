@@ -12,6 +12,9 @@ const TAKES_NAMES: [&str; 22] = [
     "chown", "chgrp", "chattr", "setfacl", "ls", "cat", "head", "tail",
 ];
 
+/// Programs that take no names of files, or none by which they change anything.
+const CHANGES_NONE: [&str; 9] = ["cd", "pushd", "echo", "printf", "test", "[", "grep", "egrep", "fgrep"];
+
 /// `path`, of which `facts` tell, as a pattern that stands for no hidden name where a shell is sure to have expanded its
 /// last one. Where an option lets a pattern stand for hidden names too, the facts tell of those by themselves.
 pub(crate) fn expanded<'p>(path: &'p str, facts: &ShellFacts) -> Cow<'p, str> {
@@ -30,6 +33,13 @@ pub(crate) fn expanded<'p>(path: &'p str, facts: &ShellFacts) -> Cow<'p, str> {
 /// Whether a shell is sure to have expanded every pattern of the text of which `facts` tell.
 pub(crate) fn takes_names(facts: &ShellFacts) -> bool {
     facts.commands.iter().all(|command| command.name == "cd" || TAKES_NAMES.contains(&command.name.as_str()))
+}
+
+/// Whether no program among `commands` expands a pattern itself by which it changes files.
+pub(crate) fn leaves_patterns(commands: &[ShellCommand]) -> bool {
+    let is_said = |command: &&ShellCommand| command.argv.iter().any(|word| word.contains(['*', '?', '[']));
+    let leaves = |name: &str| TAKES_NAMES.contains(&name) || CHANGES_NONE.contains(&name);
+    commands.iter().filter(is_said).all(|command| leaves(command.name.as_str()))
 }
 
 #[cfg(test)]

@@ -252,8 +252,17 @@ fn meet(one: &[Sign], other: &[Sign]) -> bool {
 
 /// The names in `pattern` that no other program is likely to write, for texts that cannot be read.
 pub(crate) fn mark(pattern: &str) -> &str {
-    let text = pattern.trim_start_matches("**/").trim_start_matches("~/").trim_end_matches("/**");
+    let text = marked(pattern);
     text.split('*').next().unwrap_or(text)
+}
+
+/// Whether a name that begins as [`mark`] ends may go on, as `pattern` says.
+pub(crate) fn goes_on(pattern: &str) -> bool {
+    marked(pattern).contains('*')
+}
+
+fn marked(pattern: &str) -> &str {
+    pattern.trim_start_matches("**/").trim_start_matches("~/").trim_end_matches("/**")
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod carried;
 mod foreign;
+mod plain_text;
 mod reached;
 mod roundabout;
 mod settled;
@@ -18,9 +19,10 @@ use crate::expanded::expanded;
 use crate::filled::{brought, is_harmless, linked_to, named, patched_by, twice};
 use crate::hosts::{HOSTS, UNGUARDED, host};
 use crate::own_commands;
-use crate::path_pattern::{below, holds, is_meant, is_plain, literal, mark, names};
+use crate::path_pattern::{below, holds, is_meant, is_plain, literal, mark, names, visible};
 use crate::tools::{self, ToolClass};
 
+use plain_text::PlainText;
 use told_text::ToldText;
 
 /// Pintle's own folders, as patterns of paths.
@@ -330,11 +332,30 @@ impl Look<'_> {
     /// Whoever may not be executed or read any more, or not begin, guards nothing.
     fn access(&self, command: &ShellCommand, told: &ToldText<'_>) -> Option<String> {
         let name = command.name.as_str();
-        command.argv.iter().skip(1).filter(|word| !word.starts_with('-')).find_map(|word| match name {
+        let operands = command.argv.iter().skip(1).filter(|word| !word.starts_with('-'));
+        let is_changed = ACCESS.contains(&name);
+        operands.skip(usize::from(is_changed && says_first(command))).find_map(|word| match name {
             "flock" => self.read(&path_at(word, command)),
-            _ if ACCESS.contains(&name) => self.touched(&path_at(word, command), told, Self::deleted),
+            _ if is_changed && !self.may_be_any(word, command) => {
+                self.touched(&path_at(word, command), told, Self::deleted)
+            }
             _ => None,
         })
+    }
+
+    /// Whether `word` of `command` is a path or a name of which nobody knows anything that leads to settings. The text is
+    /// looked at as a whole where that is so.
+    fn may_be_any(&self, word: &str, command: &ShellCommand) -> bool {
+        let Some(at) = word.find(['$', '`', '…']) else { return false };
+        let known = &word[..at];
+        let leads = known.starts_with(['/', '~']) || known.contains("..") || word.contains(['*', '?', '[']);
+        let is_hidden = known.split('/').any(|name| name.starts_with('.') && name != ".");
+        let plain = word.to_lowercase();
+        let first = |pattern: &'static str| mark(pattern).split('/').next().filter(|name| !name.is_empty());
+        let is_named = || self.patterns().filter_map(first).any(|name| plain.contains(name));
+        let folder: Vec<String> = self.names_at(".", command).iter().map(|name| visible(name)).collect();
+        let is_here = command.cwd.is_empty() || !self.is_guarded(&folder, holds);
+        !leads && !is_hidden && !is_named() && is_here
     }
 
     /// Whether `command` gives something that is guarded a second name that is no link: nothing would show later what is
@@ -349,19 +370,20 @@ impl Look<'_> {
 
     /// Whether `command` of `text` brings files along, or takes them away, among which is something that is guarded.
     fn brings(&self, text: &str, command: &ShellCommand) -> Option<String> {
-        let along = || brought(command).iter().find_map(|path| self.deleted(&path_at(path, command)));
+        let is_any = |word: &str| command.name == "git" && self.may_be_any(word, command);
+        let mut words = brought(command).into_iter().filter(|word| !is_any(word.as_str()));
+        let along = words.find_map(|path| self.deleted(&path_at(&path, command)));
         let patched = || patched_by(text, command).iter().find_map(|path| self.written(&path_at(path, command)));
-        along().or_else(patched)
+        along.or_else(patched)
     }
 
     /// A text that cannot be known in all parts may not even name what is guarded.
     fn unreadable(&self, text: &str) -> Option<String> {
-        let plain: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
-        let plain = plain.to_lowercase();
+        let plain = PlainText::of(text);
         // A way up leads out of a copy of a project again.
-        let is_copy = |rest: &str| !plain.contains("..") && is_copy_of_project(rest);
-        let is_named = |mark: &&str| plain.match_indices(*mark).any(|(at, _)| !is_copy(&plain[at + mark.len()..]));
-        let named = self.patterns().map(mark).find(is_named)?;
+        let is_copy = |rest: &str| !plain.text.contains("..") && is_copy_of_project(rest);
+        let mut patterns = self.patterns();
+        let named = patterns.find(|pattern| plain.named(pattern).any(|rest| !is_copy(rest))).map(mark)?;
         Some(format!(
             "it names `{named}`, which guards this agent or decides over it, and what it would do there cannot be known"
         ))
@@ -374,6 +396,22 @@ fn is_copy_of_project(rest: &str) -> bool {
     let below = rest.trim_start_matches(|letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_'));
     let copy = below.strip_prefix("/worktrees/");
     copy.is_some_and(|copy| copy.starts_with(|letter: char| letter.is_ascii_alphanumeric()))
+}
+
+/// Whether the first operand of `command`, which changes who may do what with files, says that and is no file.
+fn says_first(command: &ShellCommand) -> bool {
+    let words = command.argv.get(1..).unwrap_or_default();
+    let is_mode = |word: &String| {
+        word.starts_with('-')
+            && !word.starts_with("--")
+            && word.contains(|letter: char| "rwxXstugo01234567".contains(letter))
+    };
+    let is_said = match command.name.as_str() {
+        "chmod" => words.iter().any(is_mode),
+        "chown" | "chgrp" => false,
+        _ => true,
+    };
+    !is_said && !words.iter().any(|word| word.starts_with("--ref"))
 }
 
 /// What `word` is called from where `command` runs.

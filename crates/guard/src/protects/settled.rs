@@ -5,7 +5,7 @@ use domain::shell::ShellCommand;
 use super::told_text::ToldText;
 use super::{Look, MAX_PATHS, path_at};
 use crate::braces;
-use crate::expanded::{expanded, takes_names};
+use crate::expanded::{expanded, leaves_patterns, takes_names};
 use crate::path_pattern::{is_plain, may_mean, visible};
 use crate::taken::carried;
 
@@ -17,6 +17,12 @@ fn is_known(path: &str) -> bool {
     let is_whole = path.starts_with('/') || path.starts_with("~/");
     let is_fixed = !OF_PROCESSES.iter().any(|folder| path.starts_with(folder));
     is_whole && is_fixed && !path.contains(['$', '`', '{', '…', '(', '|', '\\', '*', '?', '['])
+}
+
+/// Whether `path` is a pattern of which all is known but the names that it stands for.
+fn is_settled_by_disk(path: &str) -> bool {
+    let is_whole = path.starts_with('/') || path.starts_with("~/");
+    is_whole && is_plain(path) && !OF_PROCESSES.iter().any(|folder| path.starts_with(folder))
 }
 
 impl Look<'_> {
@@ -32,6 +38,9 @@ impl Look<'_> {
         braces::of_shell(path).iter().find_map(|path| {
             let path: &str = path;
             let reason = look(self, &expanded(path, told.facts)).or_else(|| self.own_meant((path, said), told))?;
+            if self.leads_elsewhere(path, told, look) {
+                return None;
+            }
             let is_held =
                 |path: &str| self.unbounded(|look_at| look(look_at, path).is_some()) && !self.holds_no_settings(path);
             let found = match self.settled(path, told) {
@@ -41,6 +50,42 @@ impl Look<'_> {
             };
             found.unwrap_or(true).then_some(reason)
         })
+    }
+
+    /// Whether `path` has patterns which a shell expands, so that they stand for no hidden name, and `look` says nothing of all
+    /// that they stand for by its name or lead to.
+    fn leads_elsewhere(&self, path: &str, told: &ToldText<'_>, look: fn(&Self, &str) -> Option<String>) -> bool {
+        let is_of_shell = told.makes_no_links && !path.contains("**") && leaves_patterns(&told.facts.commands);
+        if !is_of_shell || !is_settled_by_disk(path) || self.is_script(path, told) || self.may_be_in_use(path) {
+            return false;
+        }
+        let names: Vec<String> = path.split('/').map(visible).collect();
+        if look(self, &names.join("/")).is_some() {
+            return false;
+        }
+        let is_free = |at: usize| {
+            let (above, below) = (names[..=at].join("/"), names[at + 1..].join("/"));
+            let is_held = |found: &str| {
+                let whole = if below.is_empty() { found.to_owned() } else { format!("{found}/{below}") };
+                // Nothing lies below a file.
+                let is_file = !below.is_empty() && self.is_own(found) && !(self.disk.holds)(found, "*");
+                !is_file && self.unbounded(|look_at| look(look_at, &whole).is_some())
+            };
+            (self.disk.finds)(&above, &is_held).is_some_and(|is_found| !is_found)
+        };
+        // A link may stand for any name from the first pattern on.
+        (0..names.len()).skip_while(|at| !is_plain(&names[*at])).all(is_free)
+    }
+
+    /// Whether `path` is a file or folder of ours that is in use.
+    fn is_own(&self, path: &str) -> bool {
+        let names = self.names(path);
+        self.files.own.iter().any(|own| self.names(own) == names)
+    }
+
+    /// Whether `path`, a pattern, may stand for what is in use, lie in it or hold it.
+    fn may_be_in_use(&self, path: &str) -> bool {
+        self.means_own(path) || self.may_hold_own(&self.names(path))
     }
 
     /// What `look` says of what is found, however much that is: whoever finds it keeps within a bound of its own.
@@ -98,10 +143,8 @@ impl Look<'_> {
 
     /// The pattern that `path` is, where what it stands for on the disk is what it stands for when the text is run.
     fn settled(&self, path: &str, told: &ToldText<'_>) -> Option<String> {
-        let is_whole = path.starts_with('/') || path.starts_with("~/");
-        let is_fixed = !OF_PROCESSES.iter().any(|folder| path.starts_with(folder));
-        let is_settled = told.makes_nothing && is_plain(path) && is_whole && is_fixed && !self.is_script(path, told);
-        if !is_settled || self.means_own(path) || self.may_hold_own(&self.names(path)) {
+        let is_settled = told.makes_nothing && is_settled_by_disk(path) && !self.is_script(path, told);
+        if !is_settled || self.may_be_in_use(path) {
             return None;
         }
         let is_of_shell = takes_names(told.facts) && !path.contains("**");

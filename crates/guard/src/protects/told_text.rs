@@ -56,6 +56,15 @@ const MAKES_NOTHING: [&str; 47] = [
     "unix2dos",
 ];
 
+/// Programs that make plain files, or what a project says.
+const MAKES_NO_LINKS: [&str; 9] = ["tee", "truncate", "npm", "pnpm", "yarn", "make", "cargo", "go", "pytest"];
+
+/// Letters of options with which `cp` and `install` copy files alone, and no links.
+const OF_PLAIN_COPIES: &str = "fimnoptuv";
+
+/// How the options begin that let patterns stand for hidden names, too, or for other ones.
+const OF_PATTERNS: &str = "glob";
+
 /// Whether the program `name` makes nothing.
 pub(super) fn makes_nothing(name: &str) -> bool {
     MAKES_NOTHING.contains(&name)
@@ -70,6 +79,8 @@ pub(super) struct ToldText<'t> {
     pub(super) facts: &'t ShellFacts,
     /// Whether the text makes nothing, so that its patterns stand for what was there before.
     pub(super) makes_nothing: bool,
+    /// Whether the text makes no link, so that its patterns lead where they led before.
+    pub(super) makes_no_links: bool,
 }
 
 impl<'t> ToldText<'t> {
@@ -84,13 +95,28 @@ impl<'t> ToldText<'t> {
         };
         let plain = TO_NOTHING.iter().fold(text.to_owned(), |plain, sign| plain.replace(*sign, " "));
         let makes_nothing = !facts.unknown && !plain.contains('>') && facts.commands.iter().all(is_safe);
-        Self { text, facts, makes_nothing }
+        let makes_no_links = !facts.unknown
+            && !text.contains(OF_PATTERNS)
+            && facts.commands.iter().all(|command| makes_no_links(command, facts));
+        Self { text, facts, makes_nothing, makes_no_links }
     }
 
     /// What may be a path in the text as it is written.
     pub(super) fn pieces(&self) -> impl Iterator<Item = &'t str> {
         let ends = |letter: char| letter.is_whitespace() || "'\"|;&()<>=".contains(letter);
         self.text.split(ends).filter(|piece| !piece.is_empty())
+    }
+}
+
+/// Whether `command`, of whose text `facts` tell, makes no link.
+fn makes_no_links(command: &ShellCommand, facts: &ShellFacts) -> bool {
+    let is_plain = |word: &String| {
+        let letters = word.strip_prefix('-').unwrap_or_default();
+        letters.chars().all(|letter| OF_PLAIN_COPIES.contains(letter))
+    };
+    match command.name.as_str() {
+        "cp" | "install" => command.argv.iter().skip(1).all(is_plain),
+        name => makes_nothing(name) || MAKES_NO_LINKS.contains(&name) || is_harmless(command, facts),
     }
 }
 

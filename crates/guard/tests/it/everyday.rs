@@ -11,6 +11,9 @@ const HOME: &str = "/u/ann";
 /// The program of a process of the guard.
 const GUARD: &str = "/proc/41/exe";
 
+/// A link in projects, and where it leads.
+pub(crate) const LINK: [&str; 2] = ["/u/ann/repo/links/lnk", "/u/ann/.claude"];
+
 /// What of the project and the home folder has a hidden name, and some files beside it.
 const DISK: &[&str] = &[
     "/u/ann/.claude",
@@ -69,7 +72,11 @@ pub(crate) fn refusal_beside((on_disk, own): (&[&str], &[String]), tool: &str, a
         let is_found = |path: &&&str| stands_for(&pattern, &path.split('/').collect::<Vec<&str>>());
         Some(on_disk.iter().filter(is_found).any(|path| matters(path)))
     };
-    let leads = |path: &str| if path == GUARD { vec!["/usr/local/bin/pintle".to_owned()] } else { Vec::new() };
+    let leads = |path: &str| match path.strip_prefix(LINK[0]) {
+        Some(rest) => vec![format!("{}{rest}", LINK[1])],
+        None if path == GUARD => vec!["/usr/local/bin/pintle".to_owned()],
+        None => Vec::new(),
+    };
     let is_below = |path: &str, folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
     let holds = |folder: &str, below: &str| below == "*" && on_disk.iter().any(|path| is_below(path, folder));
     let disk = OnDisk { leads: &leads, holds: &holds, finds: &finds };

@@ -9,6 +9,8 @@ mod foreign_tools;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod loops;
+#[cfg(test)]
 mod model;
 #[cfg(test)]
 mod properties;
@@ -26,6 +28,8 @@ mod taken_away;
 mod transcripts;
 #[cfg(test)]
 mod unguarded;
+#[cfg(test)]
+mod unknown_words;
 #[cfg(test)]
 mod ways_in;
 #[cfg(test)]

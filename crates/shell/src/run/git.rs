@@ -250,7 +250,13 @@ impl Reading<'_> {
                     sources.iter().for_each(|field| self.written_below(field, &targets, "git"));
                 }
             }
-            "restore" => operands().for_each(|field| self.touches(field, run.name, state)),
+            "restore" => {
+                // What it restores from is no file.
+                let is_source = |at: usize| at > 0 && ["-s", "--source"].contains(&words[at - 1].text.as_str());
+                let files =
+                    words.iter().enumerate().filter(|(at, field)| !field.text.starts_with('-') && !is_source(*at));
+                files.for_each(|(_, field)| self.touches(field, run.name, state));
+            }
             "checkout" => {
                 if let Some(dashes) = words.iter().position(|field| field.text == "--") {
                     words[dashes + 1..].iter().for_each(|field| self.touches(field, run.name, state));
