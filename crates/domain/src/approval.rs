@@ -294,6 +294,7 @@ impl Approval {
                 self.answered_by.as_ref().map(|by| format!(", by {by}")).unwrap_or_default()
             )),
             ApprovalState::Void => Err(match self.flaw().filter(|_| self.is_open()) {
+                Some(ApprovalFlaw::OtherKey) => ApprovalFlaw::OtherKey.to_string(),
                 Some(flaw) => format!("it is void: {flaw}"),
                 None => "it is void: the call changed or its turn is over".into(),
             }),

@@ -28,6 +28,7 @@ impl StoreKeys {
     pub(crate) fn approval_proofs(&self) -> Proofs {
         Proofs {
             key: self.approval_key(),
+            changes: self.change_key(),
             signing: self.signing.clone(),
             anchor: self.anchor.as_ref().map(|file| file.now()),
         }
@@ -69,6 +70,8 @@ impl StoreKeys {
 pub(crate) struct Proofs {
     /// The key that seals.
     pub(crate) key: Option<ApprovalKey>,
+    /// The one that seals changes: what it sealed in the same store tells whether that is the key of the store.
+    pub(crate) changes: Option<ChangeKey>,
     /// The key that signs the chain.
     pub(crate) signing: Option<Arc<SigningKey>>,
     /// What is known of the chain.

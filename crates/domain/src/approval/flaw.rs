@@ -11,6 +11,8 @@ pub enum ApprovalFlaw {
     Unsealed,
     /// Its answer is not the one that was sealed.
     BrokenSeal,
+    /// Nothing that was sealed in its store is sealed with a key that is here: it may be as it was asked and answered.
+    OtherKey,
     /// The audit chain says that a call used it already.
     UsedBefore,
     /// What the audit chain says since it was asked is not whole.
@@ -23,6 +25,10 @@ impl fmt::Display for ApprovalFlaw {
             Self::Altered => "what stands in the store is not what was asked",
             Self::Unsealed => "its answer carries no seal: an older version wrote it, or no person gave it",
             Self::BrokenSeal => "its answer was altered in the store: the seal does not fit",
+            Self::OtherKey => {
+                "the key here differs from the one that sealed it; set `PINTLE_ENCRYPTION_KEY` as it is set where it was \
+                 asked"
+            }
             Self::UsedBefore => "it was used before: the audit chain says so",
             Self::BrokenChain => {
                 "entries of the audit chain are missing or altered since it was asked, so nothing says that it was not \

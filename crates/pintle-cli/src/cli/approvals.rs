@@ -10,6 +10,7 @@ use domain::store::{ApprovalQuery, StoreError, Tenant, TenantScope};
 use domain::tool::CallPlace;
 use similar::{ChangeTag, TextDiff};
 use store::Store;
+use store::keyring::ENV_KEYS;
 
 use super::command_line::complete;
 use super::identity::tenant_named;
@@ -113,6 +114,7 @@ fn list(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
     let mut found = store
         .approvals(&ApprovalQuery { waiting_only: !args.all, ..ApprovalQuery::newest(scope, MAX_LISTED) })
         .map_err(failed)?;
+    note_other_key(&mut found);
     // What stands as open and was altered is listed, so that nobody looks for it in vain.
     let listed = |approval: &Approval| approval.is_altered() || approval.state_at(now) == ApprovalState::Waiting;
     found.retain(|approval| args.all || listed(approval));
@@ -134,6 +136,7 @@ fn list(global: &Global, args: &ListArgs) -> Result<u8, CliError> {
 fn show(global: &Global, args: &ShowArgs) -> Result<u8, CliError> {
     let (_, store) = opened(global)?;
     let mut approval = find(&*store, &args.id)?;
+    note_other_key(std::slice::from_mut(&mut approval));
     let flaw = approval.flaw().filter(|_| approval.is_altered());
     approval.state = approval.state_at(jiff::Timestamp::now());
     if args.json {
@@ -145,6 +148,23 @@ fn show(global: &Global, args: &ShowArgs) -> Result<u8, CliError> {
     let (style, state) = (style_of(approval.state), approval.state.word());
     terminal::say(&format!("{}  {style}{state}{style:#}{by}\n", shown_whole(&approval)))?;
     Ok(0)
+}
+
+/// Says once that another key sealed what is to be shown. Nobody can tell here whether it holds, and so nothing is said
+/// of each.
+fn note_other_key(found: &mut [Approval]) {
+    let mut is_other = false;
+    for approval in found.iter_mut().filter(|approval| approval.flaw == Some(ApprovalFlaw::OtherKey)) {
+        approval.flaw = None;
+        is_other = true;
+    }
+    if is_other {
+        terminal::note(&format!(
+            "the key here differs from the one that sealed these questions, so nobody can answer or use them from here; \
+             set `{}`, or put the file with the key back, as it is where they were asked",
+            ENV_KEYS[0]
+        ));
+    }
 }
 
 /// An approval in a listing: three lines. Where there are several `tenants`, it says whose it is.

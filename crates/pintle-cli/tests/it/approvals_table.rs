@@ -7,9 +7,10 @@ use domain::approval::Approval;
 use domain::json::Value;
 
 use super::chat::tty::Tty;
-use super::env::TestEnv;
+use super::env::{PINTLE, TestEnv};
 use super::mcp_serve::Hand;
 use super::run::{MODEL, scripted};
+use super::secrets::on_terminal;
 
 /// What runs where nobody edits anything.
 const COMMAND: &str = "echo once >>ran; echo written";
@@ -458,4 +459,26 @@ fn what_was_altered_is_listed_as_void_and_why() {
     let seen = env.on_terminal("", &["approvals", "approve", &id]);
     let why = "cannot be answered: it is void: what stands in the store is not what was asked";
     assert!(seen.code == Some(1) && seen.out.contains(why), "{seen}");
+}
+
+#[test]
+fn questions_of_another_key_are_listed_as_they_stand_and_the_key_is_named_once() {
+    let env = world(&TABLE[0]);
+    let [old, new] = ["01", "02"].map(|byte| byte.repeat(32));
+    let create = ["keys", "create", "k", "--owner", "ann", "--scope", "operator.read"];
+    assert_eq!(on_terminal(&env, &[("PINTLE_ENCRYPTION_KEY", old.as_str())], &create).code, Some(0));
+    let with = |key: &str, args: &[&str]| {
+        let mut command = env.command(PINTLE);
+        env.run(command.args(args).env("PINTLE_ENCRYPTION_KEY", key), "")
+    };
+    assert_eq!(with(&old, &["run", "--quiet", "--session", "s", "write"]).code, Some(75));
+    for args in [&["approvals", "list"][..], &["approvals", "list", "--all"]] {
+        let seen = with(&new, args);
+        assert!(seen.out.contains("waiting") && !seen.out.contains("void"), "{seen}");
+        let said = seen.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        let key = "the key here differs from the one that sealed these questions";
+        assert!(said.matches(key).count() == 1 && said.contains("`PINTLE_ENCRYPTION_KEY`"), "{seen}");
+        let seen = with(&old, args);
+        assert!(seen.out.contains("waiting") && !seen.err.contains("the key here differs"), "{seen}");
+    }
 }

@@ -10,6 +10,7 @@ use serde::de::IntoDeserializer;
 use serde::de::value::{Error as WordError, StrDeserializer};
 
 use super::audit::ChainGrowth;
+use super::identity::other_key;
 use crate::db::{Cell, Columns, Db, Exclusive, Failure, Statement, limit_of};
 use crate::sealing::Proofs;
 use crate::{body, refusal};
@@ -17,6 +18,9 @@ use crate::{body, refusal};
 mod used;
 
 const COLUMNS: &str = "id, state, answered_by, note, seal, body";
+
+/// How many of the newest questions tell whose key sealed them: more than anybody alters of those that wait.
+const COMPARED: usize = 200;
 
 /// The question that somebody answers.
 #[derive(Clone, Copy, Debug)]
@@ -306,7 +310,37 @@ fn named((db, proofs): Keyed<'_>, of: &TenantScope, id: &str) -> Result<Approval
 pub(crate) type Keyed<'a> = (&'a dyn Db, &'a Proofs);
 
 fn select((db, proofs): Keyed<'_>, rest: &str, which: &[Cell<'_>]) -> Result<Vec<Approval>, Failure> {
-    db.all(&format!("SELECT {COLUMNS} FROM approvals {rest}"), which, |row| approval(row, proofs.key.as_ref()))
+    let mut found = db.all(&format!("SELECT {COLUMNS} FROM approvals {rest}"), which, |row| {
+        Ok((approval(row, proofs.key.as_ref())?, row.maybe_text("seal")?.is_some()))
+    })?;
+    if found.iter().any(|(it, has_seal)| misses(it, *has_seal)) && are_of_other_key((db, proofs))? {
+        for (it, has_seal) in &mut found {
+            if misses(it, *has_seal) {
+                it.flaw = Some(ApprovalFlaw::OtherKey);
+            }
+        }
+    }
+    Ok(found.into_iter().map(|(it, _)| it).collect())
+}
+
+/// Whether a question has a seal that does not hold.
+fn misses(it: &Approval, has_seal: bool) -> bool {
+    has_seal && matches!(it.flaw, Some(ApprovalFlaw::Altered | ApprovalFlaw::BrokenSeal))
+}
+
+/// Whether it is the key that is another one, and not what stands there: nothing that is sealed in the store holds here.
+fn are_of_other_key((db, proofs): Keyed<'_>) -> Result<bool, Failure> {
+    let Some(key) = proofs.key.as_ref() else { return Ok(false) };
+    if !other_key::may_be_other(db, proofs.changes.as_ref())? {
+        return Ok(false);
+    }
+    let sql = format!("SELECT {COLUMNS} FROM approvals WHERE seal IS NOT NULL ORDER BY seq DESC LIMIT ?1");
+    let hold = db.all(&sql, &[limit_of(COMPARED).into()], |row| {
+        let seal = row.maybe_string("seal")?.unwrap_or_default();
+        // One that nobody can read says nothing of a key.
+        Ok(approval(row, None).is_ok_and(|it| key.holds(&it, &seal)))
+    })?;
+    Ok(!hold.contains(&true))
 }
 
 /// The question as it was asked, with what became of it, and whether that holds.

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use domain::approval::{Approval, ApprovalFlaw, ApprovalStanding, ApprovalState};
-use domain::id::{DEFAULT_TENANT, TurnId};
+use domain::id::{DEFAULT_TENANT, TenantId, TurnId};
 use domain::identity::Identity;
-use domain::store::{StoreError, TenantScope};
+use domain::store::{Actor, StoreError, Tenant, TenantScope};
 use domain::tool::CallPlace;
 use pintle_store::keyring::signing::SigningKey;
 use pintle_store::keyring::{KEY_FILE, KeySource, Keyring};
@@ -272,5 +272,33 @@ fn what_one_key_sealed_holds_when_another_one_came() {
             ApprovalState::Approved
         );
         store.use_up(&DEFAULT_TENANT.into(), "a", moment(2)).unwrap();
+    });
+}
+
+#[test]
+fn a_question_that_another_key_sealed_is_not_called_altered() {
+    in_both(|place| {
+        let store = place.open(true);
+        let (id, at) = (TenantId::from("0193a5b0-7000-7000-8000-0000000000d1"), moment(0));
+        let acme = Tenant { id, slug: "acme".into(), name: "Acme".into(), created_at: at.to_string() };
+        store.create_tenant(&acme, &Actor { name: "ada".into(), at, reason: String::new() }).unwrap();
+        store.ask(asked("waits"), moment(0)).unwrap();
+        store.ask(asked("answered"), moment(0)).unwrap();
+        store.answer(&TenantScope::All, "answered", said(true), moment(1)).unwrap();
+        drop(store);
+        let other = tempfile::tempdir().unwrap();
+        let there = open_with(&place.url, Path::new("/"), Durability::Commit, keys(other.path(), true)).unwrap();
+        for id in ["waits", "answered"] {
+            let found = there.approval(&TenantScope::All, id).unwrap().unwrap();
+            assert_eq!((found.flaw, found.state_at(moment(2))), (Some(ApprovalFlaw::OtherKey), ApprovalState::Void));
+            let why = there.answer(&TenantScope::All, id, said(true), moment(2)).unwrap_err().to_string();
+            assert!(why.contains("the key here differs") && !why.contains("void"), "{why}");
+        }
+        drop(there);
+        let store = place.open(true);
+        let found = |id: &str| store.approval(&TenantScope::All, id).unwrap().unwrap();
+        assert_eq!(found("answered").state_at(moment(2)), ApprovalState::Approved);
+        place.tell("UPDATE approvals SET body = replace(body, 'rm -rf', 'ls') WHERE id = 'waits'");
+        assert_eq!(found("waits").flaw, Some(ApprovalFlaw::Altered), "with the key, it is what was altered");
     });
 }

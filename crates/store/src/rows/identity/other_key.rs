@@ -33,23 +33,34 @@ pub(crate) fn refuse(db: &dyn Db, key: Option<&ChangeKey>) -> Result<(), Failure
 /// row may have been changed by somebody, so the newest entry about changes has to be another key's as well. Where there
 /// is no such row, nobody can tell: a key that was replaced seals the entries of before, and nothing seals them anew.
 pub(crate) fn is_other(db: &dyn Db, key: Option<&ChangeKey>) -> Result<bool, Failure> {
+    Ok(rows_hold(db, key)? == Some(false) && whose_seals(db, key)?.first() != Some(&true))
+}
+
+/// The same as far as it can be told where there is no such row, either.
+pub(crate) fn may_be_other(db: &dyn Db, key: Option<&ChangeKey>) -> Result<bool, Failure> {
+    let hold = rows_hold(db, key)?;
+    if hold == Some(true) {
+        return Ok(false);
+    }
+    let newest = whose_seals(db, key)?.first().copied();
+    Ok(if hold.is_some() { newest != Some(true) } else { newest == Some(false) })
+}
+
+/// Whether any member or key holds here; nothing where none has a seal.
+fn rows_hold(db: &dyn Db, key: Option<&ChangeKey>) -> Result<Option<bool>, Failure> {
     let rows: Vec<(Value, Option<String>)> = members::every(db)?
         .0
         .into_iter()
         .map(|row| (row.says, row.seal))
         .chain(keys::every(db)?.0.into_iter().map(|row| (row.says, row.seal)))
         .collect();
-    let mut has_rows = false;
+    let mut hold = None;
     for (says, seal) in &rows {
         match ChangeKey::row_proof(key, says, seal.as_deref()) {
-            RowProof::Sealed { .. } => return Ok(false),
-            RowProof::Other => has_rows = true,
+            RowProof::Sealed { .. } => return Ok(Some(true)),
+            RowProof::Other => hold = Some(false),
             RowProof::Unsealed => {}
         }
     }
-    if !has_rows {
-        return Ok(false);
-    }
-    let entries = whose_seals(db, key)?;
-    Ok(!entries.first().copied().unwrap_or(false))
+    Ok(hold)
 }
