@@ -7,7 +7,7 @@ use crate::checkpoint::CheckpointKind;
 use crate::fault::{Cause, Fault, FaultKind};
 use crate::id::{HookId, TenantId, agent_uuid};
 use crate::json::{Members, Object, Value};
-use crate::record::{EventRecord, HookOutcome, NotRun, Record};
+use crate::record::{Change, EventRecord, HookOutcome, NotRun, Record};
 use crate::rule::{Decision, HandlerType, RuleDetails};
 use crate::verdict::VerdictKind;
 
@@ -325,7 +325,9 @@ fn metadata(
     put("chain_time", yes(matches!(account.instead, Some(NotRun::ChainTimeSpent { .. }))));
     put("slot_wait_ms", (!account.slot_wait.is_zero()).then(|| Value::from(millis(account.slot_wait))));
     put("cap", yes(matches!(account.instead, Some(NotRun::CapReached { .. }))));
-    put("changed_paths", record.change.as_ref().map(|change| Value::from(change.paths())));
+    // Names of members stand in them, and a name can be an address or a key.
+    let paths = |change: &Change| change.paths().iter().map(|path| masked(path).into_owned()).collect::<Vec<_>>();
+    put("changed_paths", record.change.as_deref().map(|change| Value::from(paths(change))));
     members
 }
 

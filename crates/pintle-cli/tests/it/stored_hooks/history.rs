@@ -167,3 +167,32 @@ fn a_removed_hook_is_found_by_the_name_and_the_id_that_it_had() {
     add(&env, GUARD);
     assert_eq!((page(&env, &["no-force"]).0.len(), page(&env, &[&id]).0.len()), (0, 3));
 }
+
+/// A command that refuses with keys in its words, which do not stand in the rule.
+const DENIES: &str = r#"[[hook]]
+name = "denies"
+event = "pre_tool_use"
+handler_type = "command"
+scope = "tenant"
+matcher = "^exec$"
+
+[hook.config]
+command = 'a=0123456789abcdef; echo "denied: ghp_$a$a pintle_$a$a MY_TOKEN: abcd$a" >&2; exit 2'
+"#;
+
+#[test]
+fn the_audit_chain_has_no_key_that_a_hook_or_a_call_names() {
+    let call = r#"{"tool_calls": [{"name": "exec", "arguments": {"command": "curl -H 'X-Key: ghp_feedfeedfeedfeedfeed' x"}}]},
+                  {"text": "Done."}"#;
+    let env = scripted(call, "tools = ['exec']\n");
+    assert_eq!(add(&env, DENIES).code, Some(0));
+    env.pintle(&["run", "go"]);
+    let chain = env.raw(&["audit", "export"]);
+    let digits = "0123456789abcdef";
+    let secrets = [format!("ghp_{digits}"), format!("pintle_{digits}"), format!("abcd{digits}"), "ghp_feed".to_owned()];
+    let shown: Vec<&String> = secrets.iter().filter(|secret| chain.contains(*secret)).collect();
+    let denied = "denied: [REDACTED] [REDACTED] MY_TOKEN: [REDACTED]";
+    assert!(shown.is_empty() && chain.contains(denied), "{shown:?}: {chain}");
+    let history = env.raw(&["hooks", "history", "--json"]);
+    assert!(history.contains(denied), "{history}");
+}
