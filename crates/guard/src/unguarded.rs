@@ -146,9 +146,13 @@ impl UnguardedStart {
     /// The same of code in another language, in which words stand on any lines.
     pub(crate) fn coded_in(&self, code: &str) -> Option<String> {
         let words: Vec<String> = pieces(code).map(str::to_owned).collect();
-        let mut starts = (0..words.len()).filter(|at| self.is_program(&words[*at]));
-        let switch = starts.find_map(|at| self.switch_in(&words[at + 1..words.len().min(at + 1 + NEAR)]));
-        switch.map(|switch| self.without(&switch))
+        let starts: Vec<usize> = (0..words.len()).filter(|at| self.is_program(&words[*at])).collect();
+        let by_word = starts.iter().find_map(|at| self.switch_in(&words[at + 1..words.len().min(at + 1 + NEAR)]));
+        // Code sets a variable in ways of its own.
+        let is_said = |name: &str| words.iter().any(|word| word.trim_end_matches('=').rsplit('.').next() == Some(name));
+        let mut own = self.variables.iter().filter(|name| !starts.is_empty() && !name.starts_with(OF_MANY));
+        let switch = by_word.or_else(|| own.find(|name| is_said(name)).map(|name| (*name).to_owned()))?;
+        Some(self.without(&switch))
     }
 
     /// What leaves hooks out in one of the lines of `text` that name this agent.
