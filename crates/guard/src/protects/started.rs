@@ -10,7 +10,7 @@ use crate::own_commands;
 use crate::path_pattern::is_meant;
 use crate::tools::all_strings;
 
-/// Such files of shells and services, as patterns of paths.
+/// Such files of shells, terminals and services, as patterns of paths.
 const START_FILES: &[&str] = &[
     "~/.bash_aliases",
     "~/.bash_login",
@@ -21,6 +21,7 @@ const START_FILES: &[&str] = &[
     "~/.config/environment.d/**",
     "~/.config/fish/**",
     "~/.config/systemd/**",
+    "~/.config/tmux/**",
     "~/.config/zsh/**",
     "~/.cshrc",
     "~/.envrc",
@@ -30,8 +31,10 @@ const START_FILES: &[&str] = &[
     "~/.logout",
     "~/.pam_environment",
     "~/.profile",
+    "~/.screenrc",
     "~/.ssh/rc",
     "~/.tcshrc",
+    "~/.tmux.conf",
     "~/.xinitrc",
     "~/.xprofile",
     "~/.xsession",
@@ -63,13 +66,10 @@ const START_FILES: &[&str] = &[
 const PROGRAM_FILES: &[&str] = &[
     "~/.config/git/**",
     "~/.config/nvim/**",
-    "~/.config/tmux/**",
     "~/.emacs",
     "~/.emacs.d/**",
     "~/.gitconfig",
-    "~/.screenrc",
     "~/.ssh/config",
-    "~/.tmux.conf",
     "~/.vim/**",
     "~/.vimrc",
     "**/.git/config",

@@ -106,6 +106,7 @@ const TEXTS: &[(&str, bool)] = &[
     ("systemctl --user set-environment CLAUDE_CONFIG_DIR=/tmp", true),
     ("echo 'pintle guard uninstall --yes' >> ~/.bash_logout", true),
     (r#"echo 'run-shell "pintle guard uninstall --yes"' > ~/.tmux.conf"#, true),
+    ("echo 'set-environment -g CLAUDE_CONFIG_DIR /tmp' > ~/.tmux.conf", true),
     ("echo '* * * * * ann pintle trust .' > /etc/cron.d/x", true),
     ("echo 'pintle guard uninstall --yes' > /etc/cron.hourly/x", true),
     ("echo 'set -x EDITOR vim' >> ~/.config/fish/config.fish", false),
