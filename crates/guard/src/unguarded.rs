@@ -158,10 +158,10 @@ impl UnguardedStart {
     /// What leaves hooks out in one of the lines of `text` that name this agent.
     fn in_line(&self, text: &str) -> Option<String> {
         text.split(['\n', ';', '&', '|']).find_map(|line| {
-            let words: Vec<String> = pieces(line).map(str::to_owned).collect();
-            let at = words.iter().position(|word| self.is_program(word))?;
+            let at = pieces(line).position(|word| self.is_program(word))?;
+            let behind: Vec<String> = pieces(line).skip(at + 1).map(str::to_owned).collect();
             let mut variables = self.variables.iter().copied().chain(OF_ALL);
-            let by_word = self.switch_in(&words[at + 1..]);
+            let by_word = self.switch_in(&behind);
             by_word.or_else(|| variables.find(|name| sets(line, name)).map(str::to_owned))
         })
     }
