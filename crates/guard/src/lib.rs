@@ -12,6 +12,7 @@ mod filled;
 mod foreign_arguments;
 pub mod host;
 pub mod hosts;
+mod in_code;
 pub mod measured;
 mod own_commands;
 mod panic;

@@ -30,8 +30,45 @@ const COMMANDS: [&str; 13] = [
 const PAIRS: [(&str, &str); 5] =
     [("audit", "export"), ("budget", "set"), ("mcp", "accept"), ("sessions", "delete"), ("sessions", "resume")];
 
+/// Those that are one without another word behind them.
+const ALONE: [&str; 3] = ["chat", "serve", "trust"];
+
+/// What stands behind those that are none without it.
+const VERBS: [&str; 24] = [
+    "accept",
+    "add",
+    "approve",
+    "create",
+    "delete",
+    "deny",
+    "disable",
+    "enable",
+    "export",
+    "goclaw",
+    "install",
+    "new",
+    "picoclaw",
+    "refuse",
+    "reject",
+    "remove",
+    "reset",
+    "revoke",
+    "rotate",
+    "serve",
+    "set",
+    "stop",
+    "uninstall",
+    "update",
+];
+
+/// Those that hardly another program has.
+const OWN: [&str; 2] = ["approvals", "guard"];
+
 /// How far behind the program its command stands in a text that is not read as that of a shell.
 const NEAR: usize = 8;
+
+/// The same in code, where it may stand in a list of its own.
+const FAR: usize = 24;
 
 /// How many letters are said of a command that is refused: enough to know it by.
 const SAID: usize = 200;
@@ -182,16 +219,74 @@ fn told_later(text: &str, facts: &ShellFacts) -> Option<String> {
 /// Why `text`, of whatever language, must not be kept to be run later: it says a command that only a person may run, or how
 /// an agent is started without its hooks.
 pub(crate) fn said_in(text: &str) -> Option<String> {
-    let words: Vec<&str> = pieces(text).collect();
-    let is_own = |word: &str| word.rsplit(['/', '=']).next().is_some_and(|file| may_be(file, PINTLE));
+    let text = unescaped(text);
+    let words: Vec<&str> = pieces(&text).collect();
     let mut programs = (0..words.len()).filter(|at| is_own(words[*at]));
     let command = programs.find_map(|at| {
         let behind = words[at + 1..].iter().filter(|word| !word.starts_with('-'));
         let behind: Vec<String> = behind.take(NEAR).map(|word| (*word).to_owned()).collect();
         (0..behind.len()).find_map(|at| persons(&behind[at..]))
     });
-    let by_agent = || UNGUARDED.iter().find_map(|agent| agent.said_in(text));
+    let by_agent = || UNGUARDED.iter().find_map(|agent| agent.said_in(&text));
     command.map(|command| for_person(&command)).or_else(by_agent)
+}
+
+/// Why `text`, code of whatever language or a text that is known in part, must not run: it says a whole command that only a
+/// person may run. What merely names one passes.
+pub(crate) fn told_in(text: &str) -> Option<String> {
+    let text = unescaped(text);
+    let words: Vec<&str> = pieces(&text).filter(|piece| piece.contains(char::is_alphanumeric)).collect();
+    let mut programs = (0..words.len()).filter(|at| is_own(words[*at]));
+    let command = programs.find_map(|at| {
+        let behind: Vec<String> = words[at + 1..].iter().take(FAR).map(|word| (*word).to_owned()).collect();
+        let (places, _) = begins(&behind);
+        let alone = places.into_iter().find(|at| ALONE.contains(&behind[*at].as_str()));
+        let at = alone.or_else(|| (0..behind.len()).find(|at| is_whole(&behind[*at..])))?;
+        behind.get(at).cloned()
+    })?;
+    Some(for_person(&command))
+}
+
+/// Whether `command` is of a program that is not known.
+pub(crate) fn is_unknown(command: &ShellCommand) -> bool {
+    command.name.contains(['$', '`', '…'])
+}
+
+/// Whether `text` names the program.
+pub(crate) fn names(text: &str) -> bool {
+    pieces(text).any(is_own)
+}
+
+/// Why `command` must not run, whose program is not known: its words are those of one of `pintle`, which the text names
+/// (`is_named`), or of one that hardly another program has.
+pub(crate) fn of_unknown(command: &ShellCommand, is_named: bool) -> Option<String> {
+    let words = command.argv.get(1..).unwrap_or_default();
+    let (places, _) = begins(words);
+    places.iter().filter(|_| is_unknown(command)).find_map(|at| {
+        let words = &words[*at..];
+        let is_meant = is_named || (OWN.contains(&words[0].as_str()) && is_whole(words));
+        persons(words).filter(|_| is_meant).map(|command| for_person(&command))
+    })
+}
+
+/// Whether `words` begin with a command that only a person may run, and say what it does.
+fn is_whole(words: &[String]) -> bool {
+    let Some((first, rest)) = words.split_first() else { return false };
+    let (places, _) = begins(rest);
+    let mut verbs = places.iter().map(|at| rest[*at].as_str());
+    let is_group = COMMANDS.contains(&first.as_str());
+    verbs.any(|verb| PAIRS.contains(&(first.as_str(), verb)) || (is_group && VERBS.contains(&verb)))
+}
+
+/// Whether `word` of a text in any language is the program itself.
+fn is_own(word: &str) -> bool {
+    let file = word.trim_start_matches('-').rsplit(['/', '=', '!', '@', ':']).next();
+    file.is_some_and(|file| may_be(file, PINTLE))
+}
+
+/// `text` with blanks where it says ends of lines as letters.
+fn unescaped(text: &str) -> String {
+    text.replace("\\n", " ").replace("\\t", " ")
 }
 
 /// Whether `command` has a service manager end or change the guard.

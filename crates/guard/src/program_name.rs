@@ -9,6 +9,54 @@ use crate::path_pattern::{is_loose, pattern_means};
 /// Programs that give a file another name.
 const COPIES: [&str; 8] = ["cat", "cp", "dd", "install", "link", "ln", "mv", "rsync"];
 
+/// Programs that start another one, which stands among their words: terminals, sessions that go on without one, and what
+/// stands in for the first process.
+pub(crate) const STARTERS: &[&str] = &[
+    "abduco",
+    "alacritty",
+    "asciinema",
+    "catatonit",
+    "daemonize",
+    "dbus-launch",
+    "dbus-run-session",
+    "dtach",
+    "dumb-init",
+    "foot",
+    "footclient",
+    "ghostty",
+    "gnome-terminal",
+    "gotty",
+    "guake",
+    "kgx",
+    "kitty",
+    "konsole",
+    "lxterminal",
+    "mate-terminal",
+    "open",
+    "openvt",
+    "ptyxis",
+    "reptyr",
+    "rxvt",
+    "screen",
+    "script",
+    "socat",
+    "start-stop-daemon",
+    "st",
+    "terminator",
+    "tilix",
+    "tini",
+    "tmux",
+    "ttyd",
+    "unbuffer",
+    "urxvt",
+    "wezterm",
+    "x-terminal-emulator",
+    "xfce4-terminal",
+    "xterm",
+    "xvfb-run",
+    "zellij",
+];
+
 /// What stands in a word for the output of a command that is not known.
 const OUTPUT: &str = "$(";
 

@@ -18,6 +18,7 @@ use crate::event::{HostCall, HostEvent, HostWhat};
 use crate::expanded::expanded;
 use crate::filled::{brought, is_harmless, linked_to, named, patched_by, twice};
 use crate::hosts::{HOSTS, UNGUARDED, host};
+use crate::in_code;
 use crate::own_commands;
 use crate::path_pattern::{below, holds, is_meant, is_plain, literal, mark, names, visible};
 use crate::tools::{self, ToolClass};
@@ -143,7 +144,8 @@ fn of_call((event, tool): (&HostEvent, &HostCall), files: &GuardedFiles<'_>, dis
     let for_later = if writes { look.kept_for_later(&paths, &tool.arguments) } else { None };
     let by_path = paths.into_iter().find_map(|path| {
         let searched = || if searches { look.searched_for(path, &tool.arguments) } else { None };
-        if writes { look.named_to_write(path) } else { look.read(path).or_else(searched) }
+        let named = if writes { look.named_to_write(path) } else { look.read(path).or_else(searched) };
+        named.or_else(|| look.names_process(path))
     });
     let by_path = by_path.or(for_later);
     by_path.or_else(|| texts.into_iter().find_map(|text| look.shell(event.host, text))).or_else(|| look.too_many())
@@ -272,7 +274,8 @@ impl Look<'_> {
             .or_else(|| self.reaches(&facts))
             .or_else(|| self.goes_round(text, &facts))
             .or_else(|| own_commands::refused(text, &facts))
-            .or_else(|| self.written_for_later(&facts.writes, text))
+            .or_else(|| in_code::refused(text, &facts))
+            .or_else(|| self.written_for_later(text, &facts))
             .or_else(|| UNGUARDED.iter().find_map(|agent| agent.found_in(text, &facts, self.files.lifted)))
             .or_else(|| facts.unknown.then(|| self.unreadable(text)).flatten())
             .or_else(|| (host == "codex").then(|| typed_into(text, &facts)).flatten())

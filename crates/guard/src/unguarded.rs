@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use domain::shell::{ShellCommand, ShellFacts};
 
-use crate::program_name::{copies, may_be, pieces};
+use crate::program_name::{STARTERS, copies, may_be, pieces};
 
 /// What of one agent starts it without its hooks.
 #[derive(Debug)]
@@ -19,18 +19,27 @@ pub(crate) struct UnguardedStart {
     pub(crate) words: &'static [&'static [&'static str]],
     /// Its commands that change its settings whatever follows them, beside those of `GROUPS`.
     pub(crate) changes: &'static [&'static str],
-    /// Variables of the environment that move its settings elsewhere or leave hooks out, beside `HOME`.
+    /// Variables of the environment that move its settings elsewhere or leave hooks out, beside those of `OF_ALL`.
     pub(crate) variables: &'static [&'static str],
 }
 
 /// Programs that start another one which they are told of.
-const RUNNERS: [&str; 9] = ["npx", "bunx", "pnpx", "npm", "pnpm", "yarn", "bun", "node", "deno"];
+const RUNNERS: [&str; 10] = ["npx", "bunx", "pnpx", "npm", "pnpm", "yarn", "bun", "node", "deno", "corepack"];
+
+/// Options of terminals behind which names of their own stand.
+const NAMING: [&str; 7] = ["-s", "-S", "-t", "-T", "-n", "--title", "--name"];
 
 /// What they are told where they only install, and start nothing.
 const INSTALLS: [&str; 8] = ["install", "i", "add", "ci", "update", "upgrade", "uninstall", "remove"];
 
-/// The variable by which every agent finds the settings of its person.
-const HOME: &str = "HOME";
+/// The variable by which every agent finds the settings of its person, and those by which other code is loaded into it.
+const OF_ALL: [&str; 4] = ["HOME", "LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES"];
+
+/// What sets the variable that is named behind it, with options between.
+const SETS: [&str; 5] = ["import-environment", "set", "set-environment", "setenv", "setx"];
+
+/// How far behind an agent what leaves its hooks out stands in code, in words.
+const NEAR: usize = 16;
 
 /// How the names of variables begin that people set for many programs.
 const OF_MANY: &str = "XDG_";
@@ -104,12 +113,16 @@ impl UnguardedStart {
                 "`{by}` would start `{program}` where its guard may not be, as somebody else or elsewhere"
             ));
         }
-        let told: Vec<&[String]> = facts.commands.iter().filter_map(|command| self.told(command, &copies)).collect();
+        let told = facts.commands.iter().filter_map(|command| {
+            let words = self.told(command, &copies)?;
+            Some([words, behind_mark(command, words)])
+        });
+        let told: Vec<&[String]> = told.flatten().collect();
         if told.is_empty() {
             return None;
         }
         let is_set = |name: &str| sets(text, name) || facts.commands.iter().any(|command| is_setter(command, name));
-        let mut variables = self.variables.iter().copied().chain([HOME]);
+        let mut variables = self.variables.iter().copied().chain(OF_ALL);
         let by_word = told.iter().find_map(|words| self.switch_in(words));
         if let Some(switch) = by_word.or_else(|| variables.find(|name| is_set(name)).map(str::to_owned)) {
             return Some(self.without(&switch));
@@ -120,16 +133,37 @@ impl UnguardedStart {
 
     /// Why `text` must not be kept to be run later: it says how this agent is started without its hooks.
     pub(crate) fn said_in(&self, text: &str) -> Option<String> {
-        let by_line = text.split(['\n', ';', '&', '|']).find_map(|line| {
-            let words: Vec<String> = pieces(line).map(str::to_owned).collect();
-            let at = words.iter().position(|word| self.is_program(word))?;
-            let mut variables = self.variables.iter().copied().chain([HOME]);
-            let by_word = self.switch_in(&words[at + 1..]);
-            by_word.or_else(|| variables.find(|name| sets(line, name)).map(str::to_owned))
-        });
         let mut own = self.variables.iter().filter(|name| !name.starts_with(OF_MANY));
-        let switch = by_line.or_else(|| own.find(|name| sets(text, name)).map(|name| (*name).to_owned()))?;
+        let switch = self.in_line(text).or_else(|| own.find(|name| sets(text, name)).map(|name| (*name).to_owned()))?;
         Some(self.without(&switch))
+    }
+
+    /// Why `text`, which is known in part, must not run: it says how this agent is started without its hooks.
+    pub(crate) fn told_in(&self, text: &str) -> Option<String> {
+        self.in_line(text).map(|switch| self.without(&switch))
+    }
+
+    /// The same of code in another language, in which words stand on any lines.
+    pub(crate) fn coded_in(&self, code: &str) -> Option<String> {
+        let words: Vec<String> = pieces(code).map(str::to_owned).collect();
+        let starts: Vec<usize> = (0..words.len()).filter(|at| self.is_program(&words[*at])).collect();
+        let by_word = starts.iter().find_map(|at| self.switch_in(&words[at + 1..words.len().min(at + 1 + NEAR)]));
+        // Code sets a variable in ways of its own.
+        let is_said = |name: &str| words.iter().any(|word| word.trim_end_matches('=').rsplit('.').next() == Some(name));
+        let mut own = self.variables.iter().filter(|name| !starts.is_empty() && !name.starts_with(OF_MANY));
+        let switch = by_word.or_else(|| own.find(|name| is_said(name)).map(|name| (*name).to_owned()))?;
+        Some(self.without(&switch))
+    }
+
+    /// What leaves hooks out in one of the lines of `text` that name this agent.
+    fn in_line(&self, text: &str) -> Option<String> {
+        text.split(['\n', ';', '&', '|']).find_map(|line| {
+            let at = pieces(line).position(|word| self.is_program(word))?;
+            let behind: Vec<String> = pieces(line).skip(at + 1).map(str::to_owned).collect();
+            let mut variables = self.variables.iter().copied().chain(OF_ALL);
+            let by_word = self.switch_in(&behind);
+            by_word.or_else(|| variables.find(|name| sets(line, name)).map(str::to_owned))
+        })
     }
 
     /// What is said of `switch`, which leaves hooks out.
@@ -177,9 +211,12 @@ impl UnguardedStart {
         if self.is_program(&command.name) || copies.contains(command.name.as_str()) {
             return command.argv.get(1..);
         }
-        let is_runner = RUNNERS.contains(&command.name.as_str());
-        let at = command.argv.iter().position(is_it).filter(|_| is_runner)?;
-        command.argv.get(at + 1..)
+        let (name, argv) = (command.name.as_str(), command.argv.as_slice());
+        let is_starter = STARTERS.contains(&name);
+        let is_named = |at: usize| is_starter && at > 0 && NAMING.contains(&argv[at - 1].as_str());
+        let mut places = (0..argv.len()).filter(|at| is_it(&argv[*at]) && !is_named(*at));
+        let at = if is_starter || RUNNERS.contains(&name) { places.next() } else { None };
+        argv.get(at? + 1..)
     }
 
     /// What among `words` leaves hooks out.
@@ -233,10 +270,25 @@ fn is_setter(command: &ShellCommand, name: &str) -> bool {
     SETTERS.contains(&command.name.as_str()) && command.argv.iter().skip(1).any(is_named)
 }
 
+/// What of the `words` of `command`, where that is a runner, stands behind the `--` with which it tells its own options from
+/// those of the other program.
+fn behind_mark<'w>(command: &ShellCommand, words: &'w [String]) -> &'w [String] {
+    let at = words.iter().position(|word| word == "--").filter(|_| RUNNERS.contains(&command.name.as_str()));
+    at.and_then(|at| words.get(at + 1..)).unwrap_or_default()
+}
+
 /// Whether `text` sets the variable `name`.
 fn sets(text: &str, name: &str) -> bool {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.windows(2).any(|pair| matches!(pair[0], "for" | "select") && pair[1].trim_end_matches(';') == name)
+    if !text.contains(name) {
+        return false;
+    }
+    let words: Vec<&str> = text.split_whitespace().map(|word| word.trim_matches(['"', '\'', ';', '('])).collect();
+    let is_set = |at: usize| {
+        let before = words[..at].iter().rfind(|word| !word.starts_with('-'));
+        words[at] == name && before.is_some_and(|word| SETS.contains(word))
+    };
+    (0..words.len()).any(is_set)
+        || words.windows(2).any(|pair| matches!(pair[0], "for" | "select") && pair[1] == name)
         || text.match_indices(name).any(|(at, _)| {
             let is_whole = !text[..at].ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
             let behind = &text[at + name.len()..];
@@ -258,9 +310,13 @@ mod tests {
             ("for  HOME in /x; do claude; done", true),
             ("HOME+=/x claude", true),
             ("MY_HOME=/x claude", false),
+            ("set -gx HOME /x; claude", true),
+            ("fish -c 'set -Ux HOME /x'", true),
+            ("tmux setenv -g HOME /x", true),
+            ("unset HOME", false),
             ("echo $HOME && claude", false),
         ] {
-            assert_eq!(sets(text, HOME), set, "{text}");
+            assert_eq!(sets(text, OF_ALL[0]), set, "{text}");
         }
     }
 }

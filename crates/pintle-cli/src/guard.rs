@@ -37,6 +37,7 @@ pub(crate) mod looking_after;
 pub(crate) mod model_door;
 pub(crate) mod newcomers;
 mod open_matters;
+mod own_process;
 pub(crate) mod places;
 pub(crate) mod proofs;
 pub(crate) mod proving;

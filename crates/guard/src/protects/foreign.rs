@@ -52,7 +52,7 @@ impl Look<'_> {
         }
         let parts = folders.iter().flat_map(|folder| paths.iter().map(move |name| format!("{folder}/{name}")));
         let mut all = paths.iter().cloned().chain(parts);
-        all.find_map(|path| self.read(&path).or_else(|| self.searched(&path)))
+        all.find_map(|path| self.read(&path).or_else(|| self.searched(&path)).or_else(|| self.names_process(&path)))
     }
 
     /// Whether `path`, which a tool is given that nobody knows, is no place: a word such as `/`, `~` or `.` where something

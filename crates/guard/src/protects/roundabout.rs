@@ -110,6 +110,13 @@ impl Look<'_> {
         programs.iter().any(|program| program.rsplit('/').next().is_some_and(|name| name.starts_with("pintle")))
     }
 
+    /// Why a tool must not be given `path`, which is what a process of the guard has.
+    pub(super) fn names_process(&self, path: &str) -> Option<String> {
+        let id = process_of(path)?;
+        let is_number = id.bytes().all(|digit| digit.is_ascii_digit());
+        (is_number && self.is_of_guard(id)).then(|| of_process(path))
+    }
+
     /// Why a text must not take what a process of the guard has.
     fn takes_from_process(&self, facts: &ShellFacts) -> Option<String> {
         let mut takers = facts.commands.iter().filter(|command| !LOOKS.contains(&command.name.as_str())).peekable();
@@ -118,7 +125,7 @@ impl Look<'_> {
         let words = takers.flat_map(|command| command.argv.iter().skip(1));
         let mut all = words.chain(told.into_iter().flatten());
         let word = all.find(|word| process_of(word).is_some_and(|id| self.is_of_guard(id)))?;
-        Some(format!("`{word}` is what a process has that guards this agent, or one that is not known"))
+        Some(of_process(word))
     }
 
     /// Why `command`, a shell, must not run a text of this one before it starts.
@@ -149,6 +156,10 @@ impl Look<'_> {
         (is_named || is_put)
             .then(|| format!("`{}` puts together where it writes, which may be what guards this agent", command.name))
     }
+}
+
+fn of_process(path: &str) -> String {
+    format!("`{path}` is what a process has that guards this agent, or one that is not known")
 }
 
 fn before_start(name: &str) -> String {

@@ -1,65 +1,116 @@
-//! Files that a shell or a service manager reads as it begins: no agent puts into one what takes the guard away later.
+//! Files that a shell, a service manager or another program reads as it begins: no agent puts into one what takes the guard
+//! away later.
 
 use domain::json::Object;
+use domain::shell::ShellFacts;
 
 use super::Look;
+use crate::in_code;
 use crate::own_commands;
 use crate::path_pattern::is_meant;
 use crate::tools::all_strings;
 
-/// Such files, as patterns of paths.
-const START_FILES: [&str; 25] = [
+/// Such files of shells, terminals and services, as patterns of paths.
+const START_FILES: &[&str] = &[
     "~/.bash_aliases",
     "~/.bash_login",
+    "~/.bash_logout",
     "~/.bash_profile",
     "~/.bashrc",
     "~/.config/autostart/**",
     "~/.config/environment.d/**",
     "~/.config/fish/**",
     "~/.config/systemd/**",
+    "~/.config/tmux/**",
+    "~/.config/zsh/**",
     "~/.cshrc",
     "~/.envrc",
     "~/.kshrc",
     "~/.local/share/systemd/**",
+    "~/.login",
+    "~/.logout",
     "~/.pam_environment",
     "~/.profile",
+    "~/.screenrc",
+    "~/.ssh/rc",
     "~/.tcshrc",
+    "~/.tmux.conf",
+    "~/.xinitrc",
     "~/.xprofile",
+    "~/.xsession",
     "~/.zlogin",
+    "~/.zlogout",
     "~/.zprofile",
     "~/.zshenv",
     "~/.zshrc",
+    "~/library/launchagents/**",
     "/etc/bash.bashrc",
+    "/etc/cron.d/**",
+    "/etc/cron.daily/**",
+    "/etc/cron.hourly/**",
+    "/etc/cron.monthly/**",
+    "/etc/cron.weekly/**",
+    "/etc/crontab",
     "/etc/environment",
+    "/etc/init.d/**",
     "/etc/profile",
     "/etc/profile.d/**",
+    "/etc/rc.local",
     "/etc/systemd/**",
+    "/etc/xdg/autostart/**",
+    "/etc/zsh/**",
+    "/var/spool/cron/**",
+];
+
+/// Files in which other programs are told what they run.
+const PROGRAM_FILES: &[&str] = &[
+    "~/.config/git/**",
+    "~/.config/nvim/**",
+    "~/.emacs",
+    "~/.emacs.d/**",
+    "~/.gitconfig",
+    "~/.ssh/config",
+    "~/.vim/**",
+    "~/.vimrc",
+    "**/.git/config",
+    "**/.git/hooks/**",
+    "**/.husky/**",
 ];
 
 impl Look<'_> {
     /// Why a tool must not write `arguments` into one of `paths`.
     pub(super) fn kept_for_later<P: AsRef<str>>(&self, paths: &[P], arguments: &Object) -> Option<String> {
-        let path: &str = self.start_file(paths)?.as_ref();
-        let why = arguments.iter().flat_map(|(_, member)| all_strings(member)).find_map(own_commands::said_in)?;
-        Some(read_at_start(path, &why))
+        let mut texts = arguments.iter().flat_map(|(_, member)| all_strings(member));
+        if let Some(path) = self.one_of(START_FILES, paths) {
+            return Some(read_at_start(path, &texts.find_map(own_commands::said_in)?));
+        }
+        let path = self.one_of(PROGRAM_FILES, paths)?;
+        Some(read_at_start(path, &texts.find_map(in_code::told_in)?))
     }
 
-    /// Why `text` must not run, which writes `paths`.
-    pub(super) fn written_for_later(&self, paths: &[String], text: &str) -> Option<String> {
-        let path = self.start_file(paths)?;
-        Some(read_at_start(path, &own_commands::said_in(text)?))
+    /// Why `text`, of which `facts` tell, must not run: it writes such a file.
+    pub(super) fn written_for_later(&self, text: &str, facts: &ShellFacts) -> Option<String> {
+        if let Some(path) = self.one_of(START_FILES, &facts.writes) {
+            // Quotes within a word are gone in those of a command.
+            let mut words = facts.commands.iter().map(|command| command.argv.join(" "));
+            let by_word = || words.find_map(|words| own_commands::said_in(&words));
+            return Some(read_at_start(path, &own_commands::said_in(text).or_else(by_word)?));
+        }
+        let path = self.one_of(PROGRAM_FILES, &facts.writes)?;
+        Some(read_at_start(path, &in_code::in_part(text, facts)?))
     }
 
-    /// The first of `paths` that is such a file.
-    fn start_file<'p, P: AsRef<str>>(&self, paths: &'p [P]) -> Option<&'p P> {
-        paths.iter().find(|path| {
-            let names = self.names(path.as_ref());
-            START_FILES.iter().any(|pattern| is_meant(pattern, self.files.home, &names))
-        })
+    /// The first of `paths` that is one of `files`.
+    fn one_of<'p, P: AsRef<str>>(&self, files: &[&str], paths: &'p [P]) -> Option<&'p str> {
+        let is_one = |path: &&str| {
+            let names = self.names(path);
+            files.iter().any(|pattern| is_meant(pattern, self.files.home, &names))
+        };
+        paths.iter().map(P::as_ref).find(is_one)
     }
 }
 
 /// What is said of a text that is refused because of `why`, for the file `path`.
 fn read_at_start(path: &str, why: &str) -> String {
-    format!("`{path}` is read whenever a shell, a session or a service begins: {why}")
+    format!("`{path}` is read whenever a shell, a session, a service or another program begins: {why}")
 }

@@ -25,6 +25,8 @@ mod shells;
 #[cfg(test)]
 mod taken_away;
 #[cfg(test)]
+mod told_in_code;
+#[cfg(test)]
 mod transcripts;
 #[cfg(test)]
 mod unguarded;

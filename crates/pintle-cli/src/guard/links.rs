@@ -10,6 +10,7 @@ use guard::{GuardedFiles, HOSTS, HostEvent, HostWhat, OnDisk, path_named, protec
 
 use super::folders::InForce;
 use super::found_files::{FileQuestion, MAX_LOOKED, any_found, is_nothing};
+use super::own_process::own_process;
 
 /// How many entries of a folder are looked at for settings; one with more may have them.
 const MAX_ENTRIES: usize = 10_000;
@@ -161,11 +162,10 @@ impl<'a> Begin<'a> {
         let known = |(lies, named): &(PathBuf, PathBuf)| Some(named.join(found.strip_prefix(lies).ok()?));
         let mut told: Vec<PathBuf> = self.linked.iter().filter_map(known).collect();
         if found != asked {
-            told.push(match found.strip_prefix(&self.real_home) {
-                Ok(rest) => Path::new(self.home).join(rest),
-                Err(_) => found,
-            });
+            let rest = found.strip_prefix(&self.real_home).map(|rest| Path::new(self.home).join(rest));
+            told.push(rest.unwrap_or(found));
         }
+        told.extend(own_process(&asked));
         told.iter().map(|path| path.to_string_lossy().into_owned()).collect()
     }
 }

@@ -82,6 +82,7 @@ const LOADS: &[&str] = &[
     "BASHOPTS",
     "SHELLOPTS",
     "PS4",
+    "GOFLAGS",
     "GIT_CONFIG",
     "GIT_CONFIG_GLOBAL",
     "GIT_CONFIG_SYSTEM",
@@ -148,7 +149,7 @@ pub(crate) fn influence(name: &str) -> Influence {
     let name = name.trim_end_matches('+');
     if name == "PATH" {
         Influence::SearchPath
-    } else if RUNS.contains(&name) {
+    } else if RUNS.contains(&name) || is_runner_of_cargo(name) {
         Influence::Runs
     } else if LOADS.contains(&name) || name.starts_with("BASH_FUNC_") || name.starts_with("GIT_CONFIG_") {
         Influence::Loads
@@ -159,6 +160,11 @@ pub(crate) fn influence(name: &str) -> Influence {
     } else {
         Influence::None
     }
+}
+
+/// Whether cargo starts what it built by the program that the variable `name` names, or links it so.
+fn is_runner_of_cargo(name: &str) -> bool {
+    name.starts_with("CARGO_TARGET_") && (name.ends_with("_RUNNER") || name.ends_with("_LINKER"))
 }
 
 /// Whether programs talk to the machine that the variable `name` names.
@@ -185,6 +191,7 @@ pub(crate) fn is_plain_setting(name: &str, value: &str) -> bool {
         }
         "MAKEFLAGS" | "GNUMAKEFLAGS" => words()
             .all(|word| word.strip_prefix("-j").is_some_and(|rest| rest.bytes().all(|digit| digit.is_ascii_digit()))),
+        "GOFLAGS" => !value.contains("exec"),
         "LESS" => {
             words().all(|word| word.starts_with('-') && word[1..].chars().all(|letter| "FRXSiMKQ".contains(letter)))
         }

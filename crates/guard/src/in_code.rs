@@ -1,0 +1,134 @@
+//! Commands that only a person may run, and agents without their hooks: in code of other languages, behind programs that
+//! start others, and in texts that are known in part.
+
+use domain::shell::{ShellCommand, ShellFacts};
+
+use crate::hosts::UNGUARDED;
+use crate::own_commands;
+use crate::program_name::STARTERS;
+
+/// Programs that run code of another language which stands among their words, without the numbers of their versions.
+const CODED: &[&str] = &[
+    "awk",
+    "bun",
+    "clisp",
+    "deno",
+    "duckdb",
+    "ed",
+    "elixir",
+    "emacs",
+    "emacsclient",
+    "erl",
+    "ex",
+    "gawk",
+    "gdb",
+    "gjs",
+    "groovy",
+    "guile",
+    "gvim",
+    "irb",
+    "julia",
+    "lldb",
+    "lua",
+    "luajit",
+    "mawk",
+    "nawk",
+    "node",
+    "nodejs",
+    "nvim",
+    "ocaml",
+    "osascript",
+    "perl",
+    "php",
+    "psql",
+    "pwsh",
+    "pypy",
+    "python",
+    "racket",
+    "raku",
+    "ruby",
+    "sbcl",
+    "scala",
+    "sqlite",
+    "tclsh",
+    "ts-node",
+    "tsx",
+    "vi",
+    "view",
+    "vim",
+    "wish",
+];
+
+/// Programs that only look for what their words say.
+const SEARCHES: [&str; 6] = ["ack", "ag", "egrep", "fgrep", "grep", "rg"];
+
+/// Commands of git whose words are messages or what is looked for.
+const OF_GIT: [&str; 5] = ["commit", "grep", "log", "notes", "tag"];
+
+/// Commands of `gh` and `glab` whose words are messages.
+const OF_FORGES: [&str; 4] = ["issue", "mr", "pr", "release"];
+
+/// Programs that keep variables for others which begin later.
+const KEEPERS: [&str; 7] =
+    ["dbus-update-activation-environment", "fish", "launchctl", "screen", "set", "systemctl", "tmux"];
+
+/// Why `text`, of which `facts` tell, must not run: by something in it that is not read as a text of a shell, the agent would
+/// answer for a person, end its guard, or start an agent without one.
+pub(crate) fn refused(text: &str, facts: &ShellFacts) -> Option<String> {
+    let commands = &facts.commands;
+    let is_named = commands.iter().any(own_commands::is_unknown) && own_commands::names(text);
+    commands
+        .iter()
+        .find_map(|command| in_words(command).or_else(|| kept_by(command)))
+        .or_else(|| commands.iter().find_map(|command| own_commands::of_unknown(command, is_named)))
+        .or_else(|| facts.unknown.then(|| in_part(text, facts)).flatten())
+}
+
+/// Why `command` must not run what its words say.
+fn in_words(command: &ShellCommand) -> Option<String> {
+    let bare = command.name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    let is_code = CODED.contains(&bare);
+    if !is_code && !STARTERS.contains(&command.name.as_str()) {
+        return None;
+    }
+    let words = command.argv.get(1..).unwrap_or_default().join(" ");
+    let mut agents = UNGUARDED.iter();
+    own_commands::told_in(&words)
+        .or_else(|| agents.find_map(|agent| if is_code { agent.coded_in(&words) } else { agent.told_in(&words) }))
+}
+
+/// Why `command` must not keep a variable that later takes the guard from an agent.
+fn kept_by(command: &ShellCommand) -> Option<String> {
+    if !KEEPERS.contains(&command.name.as_str()) {
+        return None;
+    }
+    let words = command.argv.join(" ");
+    UNGUARDED.iter().find_map(|agent| agent.said_in(&words))
+}
+
+/// Why `text`, which is known in part, must not run, whatever the rest of it is.
+pub(crate) fn in_part(text: &str, facts: &ShellFacts) -> Option<String> {
+    told_in(text)?;
+    told_in(&without_messages(text, facts))
+}
+
+/// What is told in `text`, of whatever language, and must not run.
+pub(crate) fn told_in(text: &str) -> Option<String> {
+    own_commands::told_in(text).or_else(|| UNGUARDED.iter().find_map(|agent| agent.told_in(text)))
+}
+
+/// `text` without the words that are messages, or what is looked for. Each is left out once: what stands there again may be
+/// run.
+fn without_messages(text: &str, facts: &ShellFacts) -> String {
+    let says = |command: &&ShellCommand| {
+        let verb = command.argv.get(1).map(String::as_str).unwrap_or_default();
+        match command.name.as_str() {
+            "git" => OF_GIT.contains(&verb),
+            "gh" | "glab" => OF_FORGES.contains(&verb),
+            name => SEARCHES.contains(&name),
+        }
+    };
+    let words = facts.commands.iter().filter(says).flat_map(|command| command.argv.iter().skip(1));
+    let messages = words.filter(|word| word.contains(char::is_whitespace));
+    messages.fold(text.to_owned(), |text, message| text.replacen(message.as_str(), " ", 1))
+}
