@@ -29,7 +29,7 @@ impl PlainText {
         let is_whole = !goes_on(pattern);
         self.text.match_indices(name).filter_map(move |(at, _)| {
             let end = at + name.len();
-            let is_named = !(name.starts_with('.') && self.is_inside(at)) && !(is_whole && self.is_continued(end));
+            let is_named = !(name.starts_with('.') && self.is_inside(at) || is_whole && self.is_continued(end));
             is_named.then(|| &self.text[end..])
         })
     }
