@@ -38,13 +38,13 @@ impl MadeName {
     }
 }
 
-/// What `command` of `text` makes of the names of files that it is told.
-pub(crate) fn made_names(command: &ShellCommand, text: &str) -> Vec<MadeName> {
+/// What `command` makes of the names of files that it is told; a variable tells it `others`.
+pub(crate) fn made_names(command: &ShellCommand, others: &[String]) -> Vec<MadeName> {
     let words = command.argv.get(1..).unwrap_or_default();
     let behind = |suffixes: Vec<String>| suffixes.into_iter().map(MadeName::Behind).collect::<Vec<MadeName>>();
     match command.name.as_str() {
-        "cp" | "mv" | "ln" | "install" => behind([values(words, Some('S'), "suffix"), of_variable(text)].concat()),
-        "patch" => behind([values(words, Some('z'), "suffix"), of_variable(text)].concat()),
+        "cp" | "mv" | "ln" | "install" => behind([values(words, Some('S'), "suffix"), others.to_vec()].concat()),
+        "patch" => behind([values(words, Some('z'), "suffix"), others.to_vec()].concat()),
         "gzip" | "pigz" | "xz" | "lzma" => behind(values(words, Some('S'), "suffix")),
         "rsync" => behind(values(words, None, "suffix")),
         "split" => {
@@ -75,7 +75,7 @@ fn values(words: &[String], letter: Option<char>, long: &str) -> Vec<String> {
 }
 
 /// The suffixes that `text` gives programs by a variable.
-fn of_variable(text: &str) -> Vec<String> {
+pub(crate) fn suffixes_of_variable(text: &str) -> Vec<String> {
     let ends = |letter: char| letter.is_whitespace() || "\"';&|)".contains(letter);
     let values = text.split(SUFFIX_VARIABLE).skip(1);
     let values = values.filter_map(|rest| rest.trim_start_matches(['"', '\'']).split(ends).next());
@@ -157,12 +157,13 @@ mod tests {
             ("perl -pi -e x c", "c", ""),
             ("cat -S .json c", "c", ""),
         ] {
-            let made = made_names(&commands(&[text])[0], text);
+            let made = made_names(&commands(&[text])[0], &[]);
             let made: Vec<String> = made.iter().flat_map(|name| name.of(path)).collect();
             assert_eq!(made.join(" "), expected, "{text}");
         }
         let text = "SIMPLE_BACKUP_SUFFIX='.json' cp -b a c";
-        assert_eq!(made_names(&commands(&["cp -b a c"])[0], text), [MadeName::Behind(".json".to_owned())]);
+        let made = made_names(&commands(&["cp -b a c"])[0], &suffixes_of_variable(text));
+        assert_eq!(made, [MadeName::Behind(".json".to_owned())]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::reached::{LOOKS, SEARCHES};
 use super::{Look, path_at};
 use crate::expanded::expanded;
 use crate::filled::named;
-use crate::made_names::{made_names, path_of_this_machine, saved_as, urls_of_files};
+use crate::made_names::{made_names, path_of_this_machine, saved_as, suffixes_of_variable, urls_of_files};
 use crate::taken::{join, sources};
 
 /// What settings of agents are called.
@@ -86,9 +86,10 @@ const UNKNOWN: [char; 3] = ['$', '`', '…'];
 impl Look<'_> {
     /// Why `text`, of which `facts` tell, must not run: it names what is guarded in parts.
     pub(super) fn names_in_parts(&self, text: &str, facts: &ShellFacts) -> Option<String> {
+        let suffixes = suffixes_of_variable(text);
         let of_command = |command: &ShellCommand| {
-            self.puts_together(text, command, facts)
-                .or_else(|| self.by_url(text, command))
+            self.puts_together(command, &suffixes)
+                .or_else(|| self.by_url(command))
                 .or_else(|| self.on_this_machine(command))
                 .or_else(|| self.fetched(command))
                 .or_else(|| self.given_to_unknown(command))
@@ -97,19 +98,24 @@ impl Look<'_> {
             .commands
             .iter()
             .find_map(of_command)
+            .or_else(|| self.by_url_in(text, facts))
             .or_else(|| self.listed(facts))
             .or_else(|| facts.unknown.then(|| in_unknown_folder(text, facts)).flatten())
             .or_else(|| facts.unknown.then(|| decoded(facts).or_else(|| computed(text, facts))).flatten())
     }
 
-    /// Why `command` must not make a file whose name it puts together.
-    fn puts_together(&self, text: &str, command: &ShellCommand, facts: &ShellFacts) -> Option<String> {
-        let made = made_names(command, text);
+    /// Why `command` must not make a file whose name it puts together, maybe with one of `suffixes`.
+    fn puts_together(&self, command: &ShellCommand, suffixes: &[String]) -> Option<String> {
+        let made = made_names(command, suffixes);
         if made.is_empty() {
             return self.numbered(command);
         }
-        let told = named(command).map(|word| path_at(word, command));
-        let mut paths = told.chain(facts.writes.iter().chain(&facts.deletes).cloned());
+        let (sources, target) = sources(command);
+        let below = sources.iter().filter_map(|source| {
+            let name = source.trim_end_matches('/').rsplit('/').next()?;
+            Some(format!("{}/{name}", target?))
+        });
+        let mut paths = named(command).map(str::to_owned).chain(below);
         let called = |path: String| {
             let mut names = made.iter().flat_map(|name| name.of(&path));
             names.find_map(|name| self.written(&path_at(&name, command)))
@@ -132,22 +138,27 @@ impl Look<'_> {
         names.find_map(|name| self.written(&path_at(&name, command)))
     }
 
-    /// Why `command` of `text` must not read or write what the URL of a file names.
-    fn by_url(&self, text: &str, command: &ShellCommand) -> Option<String> {
+    /// Why `command` must not read or write what the URL of a file names.
+    fn by_url(&self, command: &ShellCommand) -> Option<String> {
         let name = command.name.as_str();
         if LOOKS.contains(&name) || SEARCHES.contains(&name) || name == "git" {
             return None;
         }
-        let is_curl = name == "curl";
-        // It takes URLs from a list, too.
-        let told = text.replace("${HOME}", "~").replace("$HOME", "~");
-        let told = if is_curl { urls_of_files(&told) } else { Vec::new() };
-        let sends = is_curl && command.argv.iter().any(|word| is_sending(word));
-        let words = command.argv.iter().skip(1).flat_map(|word| urls_of_files(word));
-        words.chain(told).find_map(|path| {
+        let sends = name == "curl" && command.argv.iter().any(|word| is_sending(word));
+        let mut paths = command.argv.iter().skip(1).flat_map(|word| urls_of_files(word));
+        paths.find_map(|path| {
             let written = || if sends { self.written(&path) } else { None };
             self.read(&path).or_else(written)
         })
+    }
+
+    /// The same of all that `text` says, of which `facts` tell: `curl` takes URLs from a list, too.
+    fn by_url_in(&self, text: &str, facts: &ShellFacts) -> Option<String> {
+        if !facts.commands.iter().any(|command| command.name == "curl") {
+            return None;
+        }
+        let told = text.replace("${HOME}", "~").replace("$HOME", "~");
+        urls_of_files(&told).iter().find_map(|path| self.read(path))
     }
 
     /// Why `command` must not copy to or from this machine by another name.
