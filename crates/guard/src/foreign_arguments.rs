@@ -3,6 +3,7 @@
 use domain::json::{Object, Value, parse};
 
 use crate::braces;
+use crate::foreign_texts::{objects, plain, variables};
 use crate::shell_tools::{script, words_of};
 use crate::tools::{Holds, all_strings, paths_in, strings};
 
@@ -278,7 +279,8 @@ pub(crate) fn run(arguments: &Object) -> Vec<String> {
     let (mut texts, mut open) = (Vec::new(), vec![arguments]);
     while let Some(object) = open.pop() {
         let mut program = None;
-        let mut words: Vec<&Value> = Vec::new();
+        let (mut words, begin): (Vec<&Value>, usize) = (Vec::new(), texts.len());
+        let settings = variables(object);
         for (member, value) in object {
             open.extend(objects(value));
             let member = plain(member);
@@ -304,21 +306,12 @@ pub(crate) fn run(arguments: &Object) -> Vec<String> {
                     .extend([script(&[&[program], list.as_slice()].concat()), format!("{program} {}", list.join(" "))]);
             }
         }
+        if !settings.is_empty() {
+            let set: Vec<String> = texts[begin..].iter().map(|text| format!("{settings}{text}")).collect();
+            texts.extend(set);
+        }
     }
     texts
-}
-
-/// The objects in `value` that stand in no other one.
-fn objects(value: &Value) -> Vec<&Object> {
-    match value {
-        Value::Object(object) => vec![object],
-        Value::Array(items) => items.iter().flat_map(objects).collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
-    }
-}
-
-fn plain(member: &str) -> String {
-    member.chars().filter(|letter| !matches!(letter, '_' | '-')).flat_map(char::to_lowercase).collect()
 }
 
 /// Whether the tool `native` says of itself, or its `arguments` say, that it takes away whole folders or fills them.
@@ -411,6 +404,16 @@ mod tests {
             assert!(of(&arguments, run).contains(&text.to_owned()), "{arguments}");
         }
         assert_eq!(of(&json!({"name": "rm", "query": "args"}), run), [""; 0]);
+    }
+
+    #[test]
+    fn a_text_is_run_with_the_variables_that_stand_beside_it() {
+        for arguments in
+            [json!({"command": "x", "env": {"A": "b c"}}), json!({"command": "x", "environment": ["A=b c"]})]
+        {
+            assert!(of(&arguments, run).contains(&"export A='b c'; x".to_owned()), "{arguments}");
+        }
+        assert_eq!(of(&json!({"command": "x", "env": {"a b": "c"}}), run), ["x"]);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Patterns of paths, on names alone: nothing is looked up, links stay unseen.
 
+use std::borrow::Cow;
+
 /// The path that `text` names, which may be a URL of a file: in any spelling that programs take.
 pub fn path_named(text: &str) -> &str {
     const SCHEME: &str = "file:";
@@ -14,13 +16,37 @@ pub fn path_named(text: &str) -> &str {
     }
 }
 
+/// The same, with the letters of a URL that are written as numbers.
+pub(crate) fn path_meant(text: &str) -> Cow<'_, str> {
+    let path = path_named(text);
+    let is_url = path.len() < text.len();
+    if is_url && path.contains('%') { decoded(path).into() } else { path.into() }
+}
+
+/// `path` with a letter in the place of each `%` and two digits.
+fn decoded(path: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::with_capacity(path.len()), path.as_bytes());
+    while let Some((&byte, behind)) = rest.split_first() {
+        let digits = behind.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let digits = digits.filter(|digits| byte == b'%' && digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        if let Some(code) = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            bytes.push(code);
+            rest = &behind[2..];
+        } else {
+            bytes.push(byte);
+            rest = behind;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 /// The names of `path`, made absolute against `cwd`, without `.` and `..`, in small letters: file systems may not tell
 /// large ones from small ones.
 pub(crate) fn names(path: &str, home: &str, cwd: &str) -> Vec<String> {
-    let path = path_named(path);
+    let path = path_meant(path);
     let whole = match path.strip_prefix('~') {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("{home}{rest}"),
-        _ if path.starts_with('/') => path.to_owned(),
+        _ if path.starts_with('/') => path.into_owned(),
         _ => format!("{cwd}/{path}"),
     };
     let mut names: Vec<String> = Vec::new();
@@ -333,6 +359,8 @@ mod tests {
             assert_eq!(path_named(text), path, "{text}");
         }
         assert_eq!(names("FILE://localhost/U/.x", "/u", "/w"), ["u", ".x"]);
+        assert_eq!(names("file:///u/%2Ex/100%/%zz", "/u", "/w"), ["u", ".x", "100%", "%zz"]);
+        assert_eq!(names("/u/%2Ex", "/u", "/w"), ["u", "%2ex"]);
     }
 
     #[test]

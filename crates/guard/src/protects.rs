@@ -1,10 +1,12 @@
 //! The first rule of a guard: what the guarded agent must not touch, since it could take the guard away with it.
 
+mod by_name;
 mod carried;
 mod foreign;
 mod plain_text;
 mod reached;
 mod roundabout;
+mod served;
 mod settled;
 mod started;
 mod told_text;
@@ -19,8 +21,9 @@ use crate::expanded::expanded;
 use crate::filled::{brought, is_harmless, linked_to, named, patched_by, twice};
 use crate::hosts::{HOSTS, UNGUARDED, host};
 use crate::in_code;
+use crate::made_names::urls_of_files;
 use crate::own_commands;
-use crate::path_pattern::{below, holds, is_meant, is_plain, literal, mark, names, visible};
+use crate::path_pattern::{below, holds, is_meant, is_plain, literal, mark, names, path_meant, visible};
 use crate::tools::{self, ToolClass};
 
 use plain_text::PlainText;
@@ -147,7 +150,9 @@ fn of_call((event, tool): (&HostEvent, &HostCall), files: &GuardedFiles<'_>, dis
         let named = if writes { look.named_to_write(path) } else { look.read(path).or_else(searched) };
         named.or_else(|| look.names_process(path))
     });
-    let by_path = by_path.or(for_later);
+    let asked = || tool.arguments.iter().flat_map(|(_, member)| tools::all_strings(member)).flat_map(urls_of_files);
+    let by_url = if tool.class == ToolClass::Web { asked().find_map(|path| look.read(&path)) } else { None };
+    let by_path = by_path.or(for_later).or(by_url);
     by_path.or_else(|| texts.into_iter().find_map(|text| look.shell(event.host, text))).or_else(|| look.too_many())
 }
 
@@ -179,7 +184,7 @@ impl Look<'_> {
         if left == 0 {
             return Vec::new();
         }
-        let behind = (self.disk.leads)(path);
+        let behind = (self.disk.leads)(&path_meant(path));
         std::iter::once(self.names(path)).chain(behind.iter().map(|behind| self.names(behind))).collect()
     }
 
@@ -270,8 +275,10 @@ impl Look<'_> {
             .or_else(|| facts.commands.iter().find_map(|command| self.access(command, &told)))
             .or_else(|| facts.commands.iter().find_map(|command| self.named_twice(command)))
             .or_else(|| facts.commands.iter().find_map(|command| self.brings(text, command)))
+            .or_else(|| self.names_in_parts(text, &facts))
             .or_else(|| self.carries(text, &facts))
             .or_else(|| self.reaches(&facts))
+            .or_else(|| facts.commands.iter().find_map(|command| self.serves(command)))
             .or_else(|| self.goes_round(text, &facts))
             .or_else(|| own_commands::refused(text, &facts))
             .or_else(|| in_code::refused(text, &facts))
@@ -419,8 +426,9 @@ fn says_first(command: &ShellCommand) -> bool {
 
 /// What `word` is called from where `command` runs.
 fn path_at(word: &str, command: &ShellCommand) -> String {
+    let word = path_meant(word);
     let is_whole = command.cwd.is_empty() || word.starts_with(['/', '~']);
-    if is_whole { word.to_owned() } else { format!("{}/{word}", command.cwd) }
+    if is_whole { word.into_owned() } else { format!("{}/{word}", command.cwd) }
 }
 
 fn of_settings(path: &str) -> String {

@@ -99,7 +99,18 @@ impl Reading<'_> {
                 return;
             }
             match part {
-                Part::Plain(text) => fields.plain(text),
+                Part::Plain(text) => {
+                    let below = text.strip_prefix('~').filter(|_| !fields.begun);
+                    let below = below.filter(|below| below.is_empty() || below.starts_with('/'));
+                    // The text itself may say which folder is the home folder.
+                    match (below, state.variables.get("HOME")) {
+                        (Some(below), Some(Value::Text(home))) => {
+                            fields.doubt(&home.text, home.certainty.min(Certainty::Unknown));
+                            fields.plain(below);
+                        }
+                        (_, _) => fields.plain(text),
+                    }
+                }
                 Part::Quoted(text) => fields.quoted(text),
                 Part::Parameter(parameter, quotes) => {
                     let got = self.parameter(parameter, state);

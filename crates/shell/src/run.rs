@@ -9,6 +9,7 @@ mod containers;
 mod counts;
 mod find;
 mod git;
+mod handed;
 mod interpreters;
 mod options;
 mod outputs;

@@ -48,7 +48,7 @@ impl Look<'_> {
     }
 
     /// Whether something that is guarded lies in `folder`, or is it.
-    fn holds_guarded(&self, folder: &str) -> bool {
+    pub(super) fn holds_guarded(&self, folder: &str) -> bool {
         self.all_names(folder).iter().any(|names| self.is_guarded(names, holds))
     }
 

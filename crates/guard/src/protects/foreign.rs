@@ -1,11 +1,15 @@
 //! Tools that nobody knows: any of their texts may be a path that they write, take away or read.
 
 use domain::json::Object;
+use domain::shell::ShellCommand;
 
 use super::{Look, MAX_PATH_BYTES};
 use crate::braces;
+use crate::filled::patched_by;
 use crate::foreign_arguments;
+use crate::foreign_texts;
 use crate::path_pattern::{holds, is_loose, literal, mark};
+use crate::program_name::pieces;
 
 /// How many paths are put together of folders with settings and names that may be in them; a call with more is refused.
 const MAX_PARTS: usize = 4096;
@@ -18,6 +22,9 @@ impl Look<'_> {
     /// folder, or run it.
     pub(super) fn unknown_tool(&self, native: &str, arguments: &Object) -> Option<String> {
         let paths = foreign_arguments::paths(arguments, MAX_PATH_BYTES);
+        if let Some(reason) = self.told_in_texts(native, arguments).or_else(|| self.sought(native, &paths, arguments)) {
+            return Some(reason);
+        }
         if foreign_arguments::reads_only(native, arguments) {
             return self.read_by_unknown(&paths);
         }
@@ -42,6 +49,24 @@ impl Look<'_> {
             .or_else(|| taken.into_iter().find_map(|path| self.deleted(&self.meant(path))))
             .or_else(|| paths.iter().filter(|path| braces::has_list(path)).find_map(|path| self.kept(path)))
             .or_else(|| foreign_arguments::run(arguments).iter().find_map(|text| self.shell("", text)))
+    }
+
+    /// Why a tool must not take a patch among `arguments`, or a text for a database.
+    fn told_in_texts(&self, native: &str, arguments: &Object) -> Option<String> {
+        let patch = ShellCommand { name: "patch".to_owned(), ..ShellCommand::default() };
+        let patches = foreign_texts::patches(native, arguments);
+        let mut patched = patches.iter().flat_map(|text| patched_by(text, &patch));
+        let statements = foreign_texts::statements(arguments);
+        let said = statements.iter().flat_map(|text| pieces(text)).filter_map(|piece| piece.split('?').next());
+        let mut said = said.filter(|piece| piece.contains('/') && piece.len() <= MAX_PATH_BYTES).take(MAX_PARTS);
+        patched.find_map(|path| self.written(&path)).or_else(|| said.find_map(|path| self.read(path)))
+    }
+
+    /// Why a tool that looks for texts must not look below one of `paths`.
+    fn sought(&self, native: &str, paths: &[String], arguments: &Object) -> Option<String> {
+        let is_place = |path: &&String| foreign_arguments::is_written_as_path(path);
+        let mut places = paths.iter().filter(|_| foreign_texts::searches(native)).filter(is_place);
+        places.find_map(|path| self.searched_for(path, arguments))
     }
 
     /// Why a tool must not read one of `paths`, or a name among them in a folder among them.

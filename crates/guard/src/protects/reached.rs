@@ -16,7 +16,8 @@ use crate::tools::strings;
 const HOME: &str = "~/.local/share/pintle";
 
 /// What of that is not read.
-const FILES: [&str; 8] = [
+const FILES: [&str; 9] = [
+    "guard/guard.sock",
     "guard/key",
     "guard/lock",
     "guard/sessions.json",
@@ -86,7 +87,7 @@ pub(super) const LOOKS: [&str; 47] = [
 ];
 
 /// Programs that look for texts, in many folders as a rule.
-const SEARCHES: [&str; 8] = ["grep", "egrep", "fgrep", "ggrep", "rg", "ag", "ack", "ugrep"];
+pub(super) const SEARCHES: [&str; 8] = ["grep", "egrep", "fgrep", "ggrep", "rg", "ag", "ack", "ugrep"];
 
 /// Programs that take along all that a folder holds, or what a search found in it.
 const TAKES: [&str; 25] = [

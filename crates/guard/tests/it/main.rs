@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod adopting;
 #[cfg(test)]
+mod by_another_name;
+#[cfg(test)]
 mod everyday;
 #[cfg(test)]
 mod foreign_tools;

@@ -37,14 +37,18 @@ impl Reading<'_> {
 
     fn change_folder(&mut self, words: &[Field], who: &str, state: &mut State) {
         let target = words.iter().find(|field| !field.text.starts_with('-') || field.text == "-");
-        let target = target.cloned().unwrap_or_else(|| Field::known("~"));
+        let target = target.cloned().or_else(|| told_by(state, "HOME")).unwrap_or_else(|| Field::known("~"));
         let before = state.place.cwd.clone();
         // `pushd` alone swaps, `pushd +1` turns the stack, and `CDPATH` moves a folder elsewhere.
         let odd = (who == "pushd" && (words.is_empty() || target.text.starts_with('+')))
             || state.variables.contains_key("CDPATH");
         let there = match target.text.as_str() {
             _ if odd || !target.is_known() => Folders::ANY,
-            "-" => state.place.previous.clone(),
+            "-" => match told_by(state, "OLDPWD") {
+                Some(folder) if folder.is_known() => before.below(&folder.text).or(&state.place.previous),
+                Some(_) => Folders::ANY,
+                None => state.place.previous.clone(),
+            },
             "" => before.clone(),
             text => before.below(text),
         };
@@ -324,6 +328,14 @@ impl Reading<'_> {
             let gone: Option<Meaning<_>> = Rc::make_mut(&mut state.functions).remove(&field.text);
             drop(gone);
         }
+    }
+}
+
+/// The folder that the text itself put into the variable `name`.
+fn told_by(state: &State, name: &str) -> Option<Field> {
+    match state.variables.get(name)? {
+        Value::Text(field) => Some(field.clone()),
+        Value::List(_) | Value::Keyed | Value::Unknown => Some(Field::unknown(format!("${name}"))),
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod names;
 
-use crate::programs::Finds;
+use crate::programs::{Finds, Role};
 use crate::read::Reading;
 use crate::run::Run;
 use crate::run::wrappers::joined;
@@ -86,11 +86,9 @@ impl Reading<'_> {
     /// Runs `command` on what was found.
     fn on_found(&mut self, command: &[Field], found: &[Field], state: &State) {
         let Some(program) = command.first() else { return };
-        let runs = matches!(
-            crate::programs::find(crate::paths::base_name(&program.text)).map(|found| found.role),
-            Some(crate::programs::Role::Shell | crate::programs::Role::Language(_))
-        );
-        // All in a folder is told as the folder alone, and a script in it is run.
+        let role = crate::programs::find(crate::paths::base_name(&program.text)).map(|found| found.role);
+        let runs = matches!(role, Some(Role::Shell | Role::Language(_) | Role::Copies | Role::Moves));
+        // All in a folder is told as the folder alone, and a script in it is run, and a file copied under its own name.
         let inside = found.iter().filter(|item| runs && item.is_exact());
         let inside = inside.map(|item| Field { text: format!("{}/**/*", item.text), certainty: Certainty::Glob });
         let inside: Vec<Field> = inside.collect();
@@ -109,10 +107,7 @@ impl Reading<'_> {
                 self.unknown("`find` runs what it finds".to_owned());
                 return;
             }
-            let script = matches!(
-                crate::programs::find(crate::paths::base_name(&program.text)).map(|found| found.role),
-                Some(crate::programs::Role::Shell | crate::programs::Role::Language(_))
-            );
+            let script = matches!(role, Some(Role::Shell | Role::Language(_)));
             let coded = command.get(1).is_some_and(|option| option.text.starts_with('-') && option.text != "-n");
             let text = command.get(2).filter(|field| script && coded && field.text.contains("{}"));
             if text.is_some() {

@@ -42,6 +42,7 @@ const INTO_LAST: &[(&str, &str)] = &[
 impl Reading<'_> {
     /// Notes what `run` writes because of its name alone.
     pub(super) fn written(&mut self, run: &Run<'_>, state: &mut State) {
+        self.handed(run, state);
         let words = &run.argv[1..];
         let has = |list: &str| list.split(' ').any(|word| words.iter().any(|field| field.text == word));
         let named = |list: &str| list.split(' ').any(|name| name == run.name);

@@ -152,6 +152,9 @@ fn a_cd_may_have_failed_unless_the_text_has_asked() {
     check_folders("if cd b; then true; else ls; fi", &both[..1]);
     check_folders("cd ..; ls", &["/code"]);
     check_folders("cd b; cd -; ls", &both[..1]);
+    check_folders("OLDPWD=b; cd - && ls", &both[1..]);
+    check_folders("HOME=b; cd && ls", &both[1..]);
+    check_folders("HOME=$PWD; cd ~/b && ls", &both[1..]);
     check_folders("(cd b); ls", &both[..1]);
     check_folders("cd b & ls", &both[..1]);
     check_folders("cd a; cd b; ls", &["/code/app", "/code/app/a", "/code/app/a/b", "/code/app/b"]);

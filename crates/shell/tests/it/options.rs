@@ -272,3 +272,19 @@ fn zeros_before_a_number_of_a_range_stay() {
         assert!(expected.iter().all(|path| all.iter().any(|one| one == path)), "{text}: {all:?}");
     }
 }
+
+#[test]
+fn a_command_behind_one_word_of_another_is_read() {
+    for text in [
+        "cmake -E chdir b rm x",
+        "cmake -E env A=b rm b/x",
+        "cmake -E rm -f b/x",
+        "just --command rm b/x",
+        "podman unshare rm b/x",
+        "cargo watch -s 'rm b/x'",
+    ] {
+        assert!(facts(text).deletes.contains(&"/code/app/b/x".to_owned()), "{text}: {:?}", facts(text).deletes);
+    }
+    let copied = facts(r"find docs -type f -exec cp {} b \;").writes;
+    assert!(copied.contains(&"/code/app/b/*".to_owned()), "{copied:?}");
+}
