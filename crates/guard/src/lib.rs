@@ -14,6 +14,7 @@ pub mod host;
 pub mod hosts;
 mod in_code;
 pub mod measured;
+mod no_paths;
 mod own_commands;
 mod panic;
 mod path_pattern;

@@ -5,6 +5,7 @@ use domain::json::Object;
 use super::{Look, MAX_PATH_BYTES};
 use crate::braces;
 use crate::foreign_arguments;
+use crate::no_paths;
 use crate::path_pattern::{holds, is_loose, literal, mark};
 
 /// How many paths are put together of folders with settings and names that may be in them; a call with more is refused.
@@ -17,6 +18,9 @@ impl Look<'_> {
     /// A tool that nobody knows may do anything with any of its texts: write a file of that name, look for a name in a
     /// folder, or run it.
     pub(super) fn unknown_tool(&self, native: &str, arguments: &Object) -> Option<String> {
+        if no_paths::is_of_graph(native) {
+            return foreign_arguments::run(arguments).iter().find_map(|text| self.shell("", text));
+        }
         let paths = foreign_arguments::paths(arguments, MAX_PATH_BYTES);
         if foreign_arguments::reads_only(native, arguments) {
             return self.read_by_unknown(&paths);
