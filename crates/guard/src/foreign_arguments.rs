@@ -4,6 +4,7 @@ use domain::json::{Object, Value, parse};
 
 use crate::braces;
 use crate::foreign_texts::{objects, plain, variables};
+use crate::no_paths;
 use crate::shell_tools::{script, words_of};
 use crate::tools::{Holds, all_strings, paths_in, strings};
 
@@ -178,9 +179,25 @@ const HOMES: [&str; 2] = ["$HOME", "${HOME}"];
 
 /// The texts among `arguments` that may be paths of up to `longest` bytes, in all forms in which their braces may be meant.
 pub(crate) fn paths(arguments: &Object, longest: usize) -> Vec<String> {
-    let texts = arguments.iter().flat_map(|(_, value)| all_strings(value)).filter(|text| is_path(text, longest));
-    let said = paths_in(&PATH_MEMBERS, arguments).into_iter().chain(texts).flat_map(|text| told(text, longest));
+    let texts = kept_texts(arguments).into_iter().filter(|text| is_path(text, longest));
+    let said = paths_in(&PATH_MEMBERS, arguments).into_iter().chain(texts);
+    let said = said.filter(|text| !no_paths::is_url(text)).flat_map(|text| told(text, longest));
     said.chain(members(arguments, longest).iter().flat_map(|path| forms(path))).collect()
+}
+
+/// All texts of `arguments`, but for those that are put in the place of others in a file which they name.
+fn kept_texts(arguments: &Object) -> Vec<&str> {
+    let is_placed = arguments.iter().any(|(member, value)| value.is_string() && no_paths::names_edited(&plain(member)));
+    let (mut found, mut open) = (Vec::new(), vec![arguments]);
+    while let Some(object) = open.pop() {
+        for (member, value) in object {
+            open.extend(objects(value));
+            if !is_placed || !no_paths::is_replaced(&plain(member)) {
+                found.extend(texts(value));
+            }
+        }
+    }
+    found
 }
 
 /// The members of `arguments`, however deep, that are called as paths are, and what stands in them below those: a tool may

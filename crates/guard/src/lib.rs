@@ -16,6 +16,7 @@ pub mod hosts;
 mod in_code;
 mod made_names;
 pub mod measured;
+mod no_paths;
 mod own_commands;
 mod panic;
 mod path_pattern;

@@ -64,6 +64,9 @@ const VERBS: [&str; 24] = [
 /// Those that hardly another program has.
 const OWN: [&str; 2] = ["approvals", "guard"];
 
+/// What of them shows something and changes nothing.
+const SHOWN: [(&str, &str); 3] = [("approvals", "list"), ("guard", "status"), ("hooks", "list")];
+
 /// How far behind the program its command stands in a text that is not read as that of a shell.
 const NEAR: usize = 8;
 
@@ -149,7 +152,8 @@ fn for_person(command: &str) -> String {
 fn persons(words: &[String]) -> Option<String> {
     let (first, rest) = words.split_first()?;
     if COMMANDS.contains(&first.as_str()) {
-        return Some(first.clone());
+        let is_shown = rest.first().is_some_and(|second| SHOWN.contains(&(first.as_str(), second.as_str())));
+        return (!is_shown).then(|| first.clone());
     }
     let is_pair = |second: &&String| PAIRS.contains(&(first.as_str(), second.as_str()));
     rest.iter().find(is_pair).map(|second| format!("{first} {second}"))

@@ -269,7 +269,7 @@ impl Look<'_> {
             paths.iter().find_map(|path| self.touched(path, &told, look))
         };
         paths(&facts.writes, Self::written)
-            .or_else(|| paths(&facts.deletes, Self::deleted))
+            .or_else(|| if told.takes_empty_folders() { None } else { paths(&facts.deletes, Self::deleted) })
             .or_else(|| facts.reads.iter().find_map(|path| self.read(&expanded(path, &facts))))
             .or_else(|| self.filled(&facts))
             .or_else(|| facts.commands.iter().find_map(|command| self.access(command, &told)))

@@ -8,6 +8,7 @@ use crate::braces;
 use crate::filled::patched_by;
 use crate::foreign_arguments;
 use crate::foreign_texts;
+use crate::no_paths;
 use crate::path_pattern::{holds, is_loose, literal, mark};
 use crate::program_name::pieces;
 
@@ -21,6 +22,9 @@ impl Look<'_> {
     /// A tool that nobody knows may do anything with any of its texts: write a file of that name, look for a name in a
     /// folder, or run it.
     pub(super) fn unknown_tool(&self, native: &str, arguments: &Object) -> Option<String> {
+        if no_paths::is_of_graph(native) {
+            return foreign_arguments::run(arguments).iter().find_map(|text| self.shell("", text));
+        }
         let paths = foreign_arguments::paths(arguments, MAX_PATH_BYTES);
         if let Some(reason) = self.told_in_texts(native, arguments).or_else(|| self.sought(native, &paths, arguments)) {
             return Some(reason);

@@ -143,7 +143,8 @@ impl Look<'_> {
 
     /// The pattern that `path` is, where what it stands for on the disk is what it stands for when the text is run.
     fn settled(&self, path: &str, told: &ToldText<'_>) -> Option<String> {
-        let is_settled = told.makes_nothing && is_settled_by_disk(path) && !self.is_script(path, told);
+        let is_found = told.makes_nothing || (told.moves_found && path.contains("/**/"));
+        let is_settled = is_found && is_settled_by_disk(path) && !self.is_script(path, told);
         if !is_settled || self.may_be_in_use(path) {
             return None;
         }

@@ -79,6 +79,8 @@ pub(super) struct ToldText<'t> {
     pub(super) facts: &'t ShellFacts,
     /// Whether the text makes nothing, so that its patterns stand for what was there before.
     pub(super) makes_nothing: bool,
+    /// Whether the text does no more than move or pack what it finds, so that what it finds is what was there before.
+    pub(super) moves_found: bool,
     /// Whether the text makes no link, so that its patterns lead where they led before.
     pub(super) makes_no_links: bool,
 }
@@ -95,10 +97,16 @@ impl<'t> ToldText<'t> {
         };
         let plain = TO_NOTHING.iter().fold(text.to_owned(), |plain, sign| plain.replace(*sign, " "));
         let makes_nothing = !facts.unknown && !plain.contains('>') && facts.commands.iter().all(is_safe);
+        let moves_found = !facts.unknown && !plain.contains('>') && facts.commands.iter().all(moves_found);
         let makes_no_links = !facts.unknown
             && !text.contains(OF_PATTERNS)
             && facts.commands.iter().all(|command| makes_no_links(command, facts));
-        Self { text, facts, makes_nothing, makes_no_links }
+        Self { text, facts, makes_nothing, moves_found, makes_no_links }
+    }
+
+    /// Whether the text is a search that takes away empty folders and nothing else.
+    pub(super) fn takes_empty_folders(&self) -> bool {
+        matches!(self.facts.commands.as_slice(), [find] if find.name == "find" && takes_empty_folders(find))
     }
 
     /// What may be a path in the text as it is written.
@@ -106,6 +114,42 @@ impl<'t> ToldText<'t> {
         let ends = |letter: char| letter.is_whitespace() || "'\"|;&()<>=".contains(letter);
         self.text.split(ends).filter(|piece| !piece.is_empty())
     }
+}
+
+/// Whether `command` looks for files, or moves or packs what was found: that stands in words as `folder/**/name`.
+fn moves_found(command: &ShellCommand) -> bool {
+    let words = command.argv.get(1..).unwrap_or_default();
+    match command.name.as_str() {
+        "find" | "xargs" => !makes_file(command),
+        "mv" | "gzip" | "bzip2" | "xz" | "zstd" => {
+            let is_plain = |word: &String| match word.strip_prefix('-') {
+                Some(letters) => letters.chars().all(|letter| "fknqtv123456789".contains(letter)),
+                None => word.contains("/**/") || !word.contains(['*', '?', '[', '{', '$', '`']),
+            };
+            words.iter().all(is_plain) && words.iter().any(|word| word.contains("/**/"))
+        }
+        _ => false,
+    }
+}
+
+/// Whether `find` takes away folders that are empty, and looks at nothing else.
+fn takes_empty_folders(find: &ShellCommand) -> bool {
+    let begin = find.argv.iter().position(|word| word.starts_with('-')).unwrap_or(find.argv.len());
+    let mut tests = find.argv[begin..].iter().map(String::as_str);
+    let (mut is_empty, mut is_folder) = (false, false);
+    while let Some(test) = tests.next() {
+        match test {
+            "-empty" => is_empty = true,
+            "-type" if tests.next() == Some("d") => is_folder = true,
+            "-mindepth" | "-maxdepth" => {
+                tests.next();
+            }
+            "-print" | "-depth" => {}
+            "-delete" => return is_empty && is_folder && tests.next().is_none(),
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// Whether `command`, of whose text `facts` tell, makes no link.

@@ -84,6 +84,38 @@ fn a_text_that_is_no_path_to_anything_is_no_path() {
 }
 
 #[test]
+fn a_text_that_is_replaced_an_address_and_a_name_in_a_graph_are_no_paths() {
+    let settings = "~/.claude/settings.json";
+    for (tool, arguments, refused) in [
+        (
+            "mcp__fs__edit_file",
+            json!({"path": "README.md", "edits": [{"oldText": "~/.claude", "newText": settings}]}),
+            false,
+        ),
+        ("mcp__fs__edit_file", json!({"path": settings, "edits": [{"oldText": "a", "newText": "b"}]}), true),
+        ("mcp__fs__edit_file", json!({"edits": [{"oldText": "~/.claude", "newText": settings}]}), true),
+        ("mcp__fs__edit_file", json!({"path": "README.md", "edits": [{"newText": "a", "to": settings}]}), true),
+        ("mcp__fs__edit_file", json!({"path": "README.md", "newText": {"to": settings}}), true),
+        (
+            "mcp__serena__replace_regex",
+            json!({"relative_path": "src/a.py", "regex": "~/.claude", "repl": settings}),
+            false,
+        ),
+        ("mcp__serena__replace_regex", json!({"relative_path": settings, "regex": "a", "repl": "x"}), true),
+        ("mcp__web__open", json!({"url": "http://localhost:3000/.claude/settings.json"}), false),
+        ("mcp__web__open", json!({"url": "HTTPS://x.test/.codex/config.toml"}), false),
+        ("mcp__web__open", json!({"url": "http://../.claude/settings.json"}), true),
+        ("mcp__web__open", json!({"url": "file:///u/ann/.claude/settings.json"}), true),
+        ("mcp__web__save", json!({"url": "http://x.test/y", "to": ".claude/settings.json"}), true),
+        ("mcp__memory__create_entities", json!({"entities": [{"name": settings}]}), false),
+        ("mcp__memory__create_entities", json!({"command": "rm -rf ~/.claude"}), true),
+        ("mcp__memory__create_files", json!({"entities": [{"name": settings}]}), true),
+    ] {
+        check(tool, &[(arguments, refused)]);
+    }
+}
+
+#[test]
 fn braces_for_more_paths_than_are_looked_at_hide_nothing() {
     let many = |last: &str| format!("{{{},{last}}}/settings.json", "a,".repeat(100).trim_end_matches(','));
     assert!(call("claude", "mcp__notes__add", &json!({"body": many(".claude")})).is_some());

@@ -1,4 +1,4 @@
-//! Loops over folders, beside settings of agents: a pattern of the shell stands for no hidden folder.
+//! Loops over folders and searches that move what they find, beside settings of agents.
 
 use domain::json::json;
 
@@ -36,6 +36,34 @@ fn a_loop_over_folders_leaves_settings_alone() {
 #[test]
 fn no_loop_leads_to_settings() {
     check(HELD, &[], true);
+}
+
+#[test]
+fn a_search_moves_or_packs_what_is_no_settings() {
+    let free = [
+        r"find . -name '*.log' -exec mv {} logs/ \;",
+        r"find . -name '*.tmp' -exec mv {} /tmp/ \;",
+        "find . -name '*.log' | xargs mv -t logs",
+        r"find . -name '*.log' -exec gzip {} \;",
+        "find . -empty -type d -delete",
+        "find . -mindepth 1 -type d -empty -print -delete",
+    ];
+    check(&free, &[], false);
+    let held = [
+        r"find . -name '*.json' -exec mv {} logs/ \;",
+        r"find . -name settings.json -exec gzip {} \;",
+        r"find src -name '*.json' -exec mv {} .claude/ \;",
+        r"find src -name '*.json' -exec mv {} ~/.codex/ \;",
+        r"find . -name '*.log' -exec mv {} .claude/settings.json \;",
+        "find . -name '*.json' | xargs mv -t logs",
+        "mv src/a.rs x; find . -name '*.json' -exec gzip {} +",
+        "find . -delete -empty -type d",
+        "find . -type d -delete",
+        "find . -type f -empty -delete",
+        "find . -empty -o -type d -delete",
+        "find . -empty -type d -delete; rm .claude/settings.json",
+    ];
+    check(&held, &[], true);
 }
 
 #[test]

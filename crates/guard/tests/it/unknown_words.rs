@@ -28,6 +28,10 @@ const FREE: &[&str] = &[
     r#"chmod "$(stat -c %a a.txt)" b.txt"#,
     r#"chmod +x "$f""#,
     "sudo chown -R $(whoami) ~/.npm",
+    // What a link leads to is looked at when it is used.
+    r#"ln -sfn "releases/$v" current"#,
+    r#"ln -sf "$T" current"#,
+    "ln -s $(brew --prefix)/bin/x ~/bin/x",
     // Names that only begin or end as those of settings do.
     "kill $(cat app.pid)",
     "pid=$(cat app.pid); kill $pid",
@@ -43,6 +47,10 @@ const FREE: &[&str] = &[
 ];
 
 const HELD: &[&str] = &[
+    r#"ln -sf "$T" .claude"#,
+    r#"ln -sf "$T" .claude/settings.json"#,
+    r#"ln -sf "$T" ~/.codex/config.toml"#,
+    r#"ln -s "$T" x; echo {} > x/settings.json"#,
     "git checkout $b -- .claude/settings.json",
     "git checkout $b .claude",
     r#"git checkout main -- ".claude/$f""#,
@@ -86,4 +94,37 @@ fn a_word_that_is_no_file_holds_no_settings() {
 #[test]
 fn settings_are_held_beside_words_that_nobody_knows() {
     check(HELD, &[], true);
+}
+
+#[test]
+fn all_of_a_folder_in_an_archive_is_taken_as_the_archive_is() {
+    let free = ["unzip y.zip 'src/*'", "unzip -o y.zip 'src/*' -d out", "tar xf y.tar --wildcards 'src/*'"];
+    check(&free, &[], false);
+    let held = [
+        "unzip y.zip '.claude/*'",
+        "unzip y.zip '.cl*/*'",
+        "unzip y.zip '.*/*'",
+        "unzip y.zip 'src/*' -d .claude",
+        "unzip y.zip '.config/*' -d ~",
+        "unzip -j y.zip 'src/*' -d ~",
+        "tar xf y.tar --wildcards '.codex/*'",
+        "tar xf y.tar --wildcards 'src/*' -C ~ --strip-components 1",
+    ];
+    check(&held, &[], true);
+}
+
+#[test]
+fn an_agent_may_have_lists_shown_and_nothing_more() {
+    check(&["pintle approvals list", "pintle hooks list", "pintle guard status"], &[], false);
+    let held = [
+        "pintle approvals approve 1",
+        "pintle approvals list; pintle approvals approve 1",
+        "pintle approvals",
+        "pintle hooks disable list",
+        "pintle guard stop status",
+        "pintle hooks $X",
+        "pintle --config list approvals approve 1",
+        "echo approve 1 | xargs pintle approvals",
+    ];
+    check(&held, &[], true);
 }

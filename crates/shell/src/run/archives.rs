@@ -92,7 +92,7 @@ impl Reading<'_> {
             if fetched {
                 self.unpacked_into(&base.clone().unwrap_or_else(|| Field::known(".")), state);
             }
-            self.unpacked(&base.unwrap_or_else(|| Field::known(".")), &arguments, run.name, state);
+            self.unpacked(&base.unwrap_or_else(|| Field::known(".")), &arguments, &run, state);
         }
     }
 
@@ -127,16 +127,16 @@ impl Reading<'_> {
         }
     }
 
-    fn unpacked(&mut self, folder: &Field, arguments: &Arguments, who: &str, state: &mut State) {
+    fn unpacked(&mut self, folder: &Field, arguments: &Arguments, run: &Run<'_>, state: &mut State) {
         let to_output = arguments.has(&["-O", "--to-stdout"]);
         if to_output {
             return;
         }
         if arguments.has(&["-P", "--absolute-names"]) {
-            self.unknown(format!("`{who}` may unpack anywhere"));
+            self.unknown(format!("`{}` may unpack anywhere", run.name));
         }
-        self.touches(folder, who, state);
-        self.members(&arguments.operands, folder, who, state);
+        self.touches(folder, run.name, state);
+        self.members(&arguments.operands, folder, run, state);
     }
 
     fn zip(&mut self, run: &Run<'_>, state: &mut State) {

@@ -92,24 +92,29 @@ impl Reading<'_> {
             ("unzip", [_, members @ ..]) if !arguments.has(&["-p", "-c", "-l", "-t", "-v", "-Z", "-z"]) => {
                 let folder = arguments.value(&["-d"]).unwrap_or(&here);
                 self.touches(folder, run.name, state);
-                self.members(members, folder, run.name, state);
+                self.members(members, folder, run, state);
             }
             ("unrar", [verb, _, members @ ..]) if matches!(verb.text.as_str(), "x" | "e") => {
                 let folder = members.last().filter(|last| last.text.ends_with('/')).unwrap_or(&here);
-                self.members(members, folder, run.name, state);
+                self.members(members, folder, run, state);
                 self.touches(folder, run.name, state);
             }
             _ => {}
         }
     }
 
-    /// Notes that `members` of an archive come to lie in `folder`, with their folders or without them.
-    pub(super) fn members(&mut self, members: &[Field], folder: &Field, who: &str, state: &State) {
+    /// Notes that `run` puts `members` of an archive into `folder`, with their folders or without them. All of a folder is
+    /// taken as a whole archive is: what is hidden in it is not told by itself.
+    pub(super) fn members(&mut self, members: &[Field], folder: &Field, run: &Run<'_>, state: &State) {
         for member in members.iter().filter(|member| member.is_known() && folder.is_known()) {
+            let whole = member.text.trim_start_matches('/');
+            let is_plain = |above: &&str| above.split('/').all(|name| !matches!(name, "" | "." | ".."));
+            let below = whole.strip_suffix("/*").filter(is_plain).map(|above| format!("{above}/[^.]*"));
             let bare = paths::base_name(member.text.trim_end_matches('/'));
-            for name in [member.text.trim_start_matches('/'), bare] {
+            let bare = Some(bare.to_owned()).filter(|bare| bare != "*" || whole == "*" || drops_folders(run));
+            for name in [Some(below.unwrap_or_else(|| whole.to_owned())), bare].into_iter().flatten() {
                 let text = format!("{}/{name}", folder.text.trim_end_matches('/'));
-                self.touches(&Field { text, certainty: folder.certainty.max(member.certainty) }, who, state);
+                self.touches(&Field { text, certainty: folder.certainty.max(member.certainty) }, run.name, state);
             }
         }
     }
@@ -297,9 +302,10 @@ impl Reading<'_> {
             }
             self.reads(source, state);
         }
-        if run.name == "ln" {
-            self.linking(sources, target, state);
-        }
+        let named = target;
+        let linked = sources.iter().filter(|_| run.name == "ln").cloned();
+        let (known, unsure): (Vec<Field>, Vec<Field>) = linked.partition(Field::is_known);
+        self.linking(&known, named, state);
         let here = Field::known(".");
         let target = target.or_else(|| (run.name == "ln" && !sources.is_empty()).then_some(&here));
         if run.name == "split" {
@@ -307,6 +313,8 @@ impl Reading<'_> {
         }
         let Some(target) = target else { return quiet(&arguments) };
         self.copied(sources, target, run.name, state);
+        // Making a link changes nothing of what nobody knows; what goes through it later may.
+        self.linking(&unsure, named, state);
         quiet(&arguments)
     }
 
@@ -417,6 +425,18 @@ fn is_files(field: &Field) -> bool {
         && ending.is_some_and(|(open, ending)| {
             open && !ending.is_empty() && ending.bytes().all(|byte| byte.is_ascii_alphanumeric())
         })
+}
+
+/// Whether `run` may leave the folders of what it takes out of an archive, or change them.
+fn drops_folders(run: &Run<'_>) -> bool {
+    let mut words = run.argv[1..].iter().map(|field| field.text.as_str());
+    match run.name {
+        "unzip" => words.any(|word| word.starts_with('-') && word.contains('j')),
+        "tar" | "bsdtar" | "gtar" => {
+            words.any(|word| ["--st", "--tr", "--xf", "-s"].iter().any(|begin| word.starts_with(begin)))
+        }
+        _ => true,
+    }
 }
 
 /// Whether a program that packs files is to unpack them.

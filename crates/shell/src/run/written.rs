@@ -206,7 +206,7 @@ impl Reading<'_> {
             let told = super::option_values(&run.argv[1..], "-o");
             let folder = told.first().cloned().unwrap_or_else(|| Field::known("."));
             self.touches(&folder, run.name, state);
-            self.members(files, &folder, run.name, state);
+            self.members(files, &folder, run, state);
         }
         match verb.text.as_str() {
             "x" | "e" if to_output => self.shown(archive, run.name, state),

@@ -206,6 +206,12 @@ fn what_is_put_into_a_folder_is_written_under_its_name() {
         ("tar xfC a.tar c b/d", "c c/b/d c/d"),
         ("unzip -od c a.zip b", "c c/b"),
         ("7z x a.7z -oc b", "c c/b"),
+        ("unzip -d c a.zip 'b/*'", "c c/b/[^.]*"),
+        ("unzip -jd c a.zip 'b/*'", "c c/b/[^.]* c/*"),
+        ("unzip -d c a.zip '*/b'", "c c/*/b c/b"),
+        ("tar xf a.tar -C c --wildcards 'b/*'", "c c/b/[^.]*"),
+        ("ln -sf $x c", "c"),
+        ("ln -s \"a/$x\" c", "c"),
     ] {
         assert_eq!(written(text), writes, "{text}");
     }
