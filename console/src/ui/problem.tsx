@@ -1,15 +1,18 @@
 import { ConnectionError, RequestError } from "../wire/client.ts";
+import { useIsConnected } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { adviceOf } from "./advice-of.ts";
 import { Button } from "./button.tsx";
 
-/** Something was not done: why, in the server's words, and what to do where that is known. */
+/** Something was not done: why, in the server's words, and what to do where that is known. That there is no connection is said
+ * until there is one. */
 export function Problem({ error, retry }: { error: unknown; retry?: (() => void) | undefined }) {
   const words = useWords();
   const isLost = error instanceof ConnectionError;
+  const isBack = useIsConnected() && isLost;
   const advised = adviceOf(error);
   const said = isLost ? words.problem.lost : error instanceof Error ? error.message : String(error);
-  return (
+  return isBack ? null : (
     <div role="alert" className="my-2 rounded border-l-3 border-block bg-block-bg px-3 py-2">
       <p className="font-semibold text-block">{said}</p>
       {advised !== undefined && <p className="text-text">{words.problem.advice[advised]}</p>}
