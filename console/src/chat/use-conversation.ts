@@ -193,11 +193,15 @@ export function useConversation(key: string, mayBegin: boolean): Conversation {
       (why: unknown) => {
         // What a hook stopped is shown where it stands.
         const isShown = why instanceof RequestError && why.message.startsWith("hook blocked ");
+        // How a turn of this page ended that had begun is told by its own end.
+        const isTold = why instanceof RequestError && !begins.current;
         if (isShown) {
           dropDraft(place, message);
           setDraft("");
           files.clear();
           setEdited(undefined);
+          over();
+        } else if (isTold) {
           over();
         } else if (wentOn(why)) {
           setEdited(undefined);
