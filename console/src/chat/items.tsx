@@ -8,7 +8,7 @@ import { useTurn } from "../turns/queries.ts";
 import { deniedBy, noteOfPerson, signWord, whyBlocked } from "../turns/said.ts";
 import { Button } from "../ui/button.tsx";
 import { clsx } from "../ui/clsx.ts";
-import { ExactBox, ExactText } from "../ui/exact.tsx";
+import { ExactBox, ExactProse, ExactText } from "../ui/exact.tsx";
 import { HookLink } from "../ui/hook-link.tsx";
 import { Name } from "../ui/name.tsx";
 import { Problem } from "../ui/problem.tsx";
@@ -65,7 +65,7 @@ function Asked({ item, edit, mayEdit }: { item: Of<"asked">; edit: Edit | undefi
   return (
     <>
       <div className={clsx(YOURS, "mt-3")} data-kind="asked">
-        {text}
+        <ExactProse text={text} />
         {media.length > 0 && <Files references={media} />}
       </div>
       {edit !== undefined && (
@@ -118,7 +118,7 @@ function Steered({ item }: { item: Of<"steered"> }) {
   return (
     <div className={clsx(YOURS, "border border-dashed border-edge")}>
       <p className="text-small text-muted">{words.steered}</p>
-      {item.text}
+      <ExactProse text={item.text} />
     </div>
   );
 }
@@ -128,7 +128,9 @@ function Note({ item }: { item: Of<"note"> }) {
   return (
     <div className="border-l-3 border-accent px-3 text-muted" data-kind="note">
       <p className="text-small">{item.skill === undefined ? words.hookText : words.skillText(item.skill)}</p>
-      <p className="whitespace-pre-wrap">{item.text}</p>
+      <p className="whitespace-pre-wrap">
+        <ExactProse text={item.text} />
+      </p>
     </div>
   );
 }
@@ -140,10 +142,18 @@ function AnswerText({ item }: { item: Of<"answer"> }) {
       {item.thinking !== "" && (
         <details className="text-muted">
           <summary className="text-small">{words.thought}</summary>
-          <p className="whitespace-pre-wrap">{item.thinking}</p>
+          <p className="whitespace-pre-wrap">
+            <ExactProse text={item.thinking} />
+          </p>
         </details>
       )}
-      <Suspense fallback={<p className="whitespace-pre-wrap">{item.text}</p>}>
+      <Suspense
+        fallback={
+          <p className="whitespace-pre-wrap">
+            <ExactProse text={item.text} />
+          </p>
+        }
+      >
         <MarkdownText text={item.text} />
       </Suspense>
     </div>

@@ -50,7 +50,7 @@ export function ChatPage() {
         <div className="max-lg:hidden">
           <Page>
             <h1 className="text-title font-semibold">{words.title}</h1>
-            <p className="mb-4 text-muted">{words.about}</p>
+            <p className="mb-4 text-muted">{mayTalk ? words.about : words.aboutOnly}</p>
             <Empty title={mayTalk ? words.choose : words.chooseOnly}>{words.chooseAbout}</Empty>
           </Page>
         </div>

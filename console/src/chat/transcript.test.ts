@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import type { HookFrame, RunEvent, RunEvents, RunHead } from "../wire/types.ts";
 import { escaped, isOthers, keptKey, shownKey } from "./session-key.ts";
-import { EMPTY, endings, fromHistory, heard, type Item, noted, tells, unkept, upTo, withMedia } from "./transcript.ts";
+import { EMPTY, endings, fromHistory, heard, type Item, missed, noted, tells, unkept, upTo, withMedia } from "./transcript.ts";
 
 const HEAD: RunHead = { agentId: "main", runId: "r", sessionKey: "k", userId: "anna", channel: "ws", chatId: "c" };
 const USAGE = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
@@ -123,6 +123,19 @@ test("a turn that goes on and is not kept yet stays below what is kept", () => {
   expect(unkept(live, fromHistory(SAID("one", "two"), live).items)).toEqual([{ kind: "approval", id: "p", tool: "exec", state: "waiting" }]);
   expect(unkept({ ...live, running: false }, kept.items)).toEqual([]);
   expect([tells(live.items, "b"), tells(live.items, "c")]).toEqual([true, false]);
+});
+
+test("an answer that goes on stays once its message is kept, with what was missed marked", () => {
+  const live = [event("run.started", { message: "hi", sig: "" }), event("chunk", { content: "All d" })].reduce(heard, EMPTY);
+  const kept = fromHistory([{ role: "user", content: "hi", turn_id: "r" }], live).items;
+  const away = missed(missed(live));
+  expect(unkept(away, kept)).toEqual([{ kind: "answer", text: "All d … ", thinking: "", open: true }]);
+  expect(unkept(away, kept, false)).toEqual([]);
+  // What is kept by now stands there once.
+  expect(unkept(away, [...kept, { kind: "answer", text: "All done.", thinking: "", open: false }])).toEqual([]);
+  const after = { ...away, items: [...kept, ...unkept(away, kept)] };
+  expect(heard(after, event("chunk", { content: "e." })).items.at(-1)).toMatchObject({ text: "All d … e." });
+  expect(heard(after, event("run.completed", { content: "All done.", usage: USAGE })).items.at(-1)).toMatchObject({ text: "All done.", open: false });
 });
 
 test("a call that was read from the history and runs then is the same call", () => {

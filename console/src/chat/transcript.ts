@@ -160,12 +160,33 @@ export function endings(items: readonly Item[]): Item[] {
 }
 
 /** What stays of the conversation as it was heard, below what is kept of it: a turn that goes on and is not kept yet, what ended
- * the last one, and what still waits for a person. */
-export function unkept({ items, running, runId }: Transcript, kept: readonly Item[]): Item[] {
+ * the last one, what came of an answer that goes on, and what still waits for a person. */
+export function unkept({ items, running, runId }: Transcript, kept: readonly Item[], goesOn = running): Item[] {
   const isUntold = running && runId !== undefined && !tells(kept, runId);
   const at = isUntold ? items.findIndex((item) => item.kind === "asked" && item.runId === runId) : -1;
   const waits = running ? items.filter((item) => item.kind === "approval" && item.state === "waiting") : [];
-  return at >= 0 ? items.slice(at) : [...endings(items), ...waits];
+  return at >= 0 ? items.slice(at) : [...endings(items), ...(goesOn ? begun(items, kept) : []), ...waits];
+}
+
+/** Where pieces of an answer were missed. */
+const MISSED = " … ";
+
+/** The answer that is being given, unless it is kept by now. */
+function begun(items: readonly Item[], kept: readonly Item[]): Item[] {
+  const last = items.at(-1);
+  if (last?.kind !== "answer" || !last.open) {
+    return [];
+  }
+  const [first = ""] = last.text.split(MISSED);
+  const told = kept.findLast((item) => item.kind === "answer");
+  return told?.kind === "answer" && first !== "" && told.text.startsWith(first) ? [] : [last];
+}
+
+/** The connection was away: what came of an answer meanwhile is missing in it, until the whole of it is there. */
+export function missed(before: Transcript): Transcript {
+  const last = before.items.at(-1);
+  const isPart = last?.kind === "answer" && last.open && last.text !== "" && !last.text.endsWith(MISSED);
+  return isPart ? { ...before, items: [...before.items.slice(0, -1), { ...last, text: `${last.text}${MISSED}` }] } : before;
 }
 
 /** Whether the message of a turn is there. */

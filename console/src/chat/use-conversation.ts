@@ -6,11 +6,12 @@ import type { HookFrame, RunEvent, ShownMessage } from "../wire/types.ts";
 import { useEvent, useWire } from "../wire/use-wire.ts";
 import { wentOn } from "./edited.ts";
 import { draftPlace, dropDraft, keepDraft, keptDraft } from "./kept-draft.ts";
-import { EMPTY, fromHistory, heard, noted, steered, tells, type Transcript, unkept, upTo, withMedia } from "./transcript.ts";
+import { EMPTY, fromHistory, heard, missed, noted, steered, tells, type Transcript, unkept, upTo, withMedia } from "./transcript.ts";
 import { type AttachedFiles, useFiles } from "./use-files.ts";
 
 type Change =
-  | { readonly kind: "kept"; readonly messages: readonly ShownMessage[] }
+  | { readonly kind: "kept"; readonly messages: readonly ShownMessage[]; readonly goesOn: boolean }
+  | { readonly kind: "missed" }
   | { readonly kind: "status"; readonly running: boolean; readonly runId: string | null; readonly activity: string | null }
   | { readonly kind: "event"; readonly event: RunEvent }
   | { readonly kind: "edited"; readonly place: number }
@@ -22,8 +23,10 @@ function changed(before: Transcript, change: Change): Transcript {
   switch (change.kind) {
     case "kept": {
       const after = fromHistory(change.messages, before);
-      return { ...after, items: [...after.items, ...unkept(before, after.items)] };
+      return { ...after, items: [...after.items, ...unkept(before, after.items, change.goesOn)] };
     }
+    case "missed":
+      return missed(before);
     case "status":
       return { ...before, running: change.running, runId: change.runId ?? before.runId, activity: change.activity ?? before.activity };
     case "event":
@@ -107,10 +110,13 @@ export function useConversation(key: string, mayBegin: boolean): Conversation {
   useEffect(() => keepDraft(place, { text: draft, edited, media: handedText === "" ? [] : handedText.split(" ") }), [place, draft, edited, handedText]);
   useEffect(() => {
     if (data !== undefined) {
-      change({ kind: "kept", messages: data.messages });
+      change({ kind: "kept", messages: data.messages, goesOn: data.status.isRunning });
       change({ kind: "status", running: data.status.isRunning, runId: data.status.runId, activity: data.status.activity?.phase ?? null });
     }
   }, [data]);
+  const interrupted = (): void => change({ kind: "missed" });
+  useEvent("reconnected", interrupted);
+  useEvent("gap", interrupted);
   useEvent("hook", (frame) => {
     if (frame.sessionKey === key) {
       change({ kind: "note", frame });
@@ -187,11 +193,15 @@ export function useConversation(key: string, mayBegin: boolean): Conversation {
       (why: unknown) => {
         // What a hook stopped is shown where it stands.
         const isShown = why instanceof RequestError && why.message.startsWith("hook blocked ");
+        // How a turn of this page ended that had begun is told by its own end.
+        const isTold = why instanceof RequestError && !begins.current;
         if (isShown) {
           dropDraft(place, message);
           setDraft("");
           files.clear();
           setEdited(undefined);
+          over();
+        } else if (isTold) {
           over();
         } else if (wentOn(why)) {
           setEdited(undefined);

@@ -17,7 +17,7 @@ import { When } from "../ui/when.tsx";
 import { usePaged } from "../wire/paged.ts";
 import { useTenantNames } from "../wire/queries.ts";
 import { DECISIONS, EVENTS, FAULTS, type Execution, type Params, type Payload } from "../wire/types.ts";
-import { useWire } from "../wire/use-wire.ts";
+import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { useLive } from "./use-live.ts";
 
@@ -55,6 +55,7 @@ const idOf = ({ id }: Execution): string => id;
 export function ExecutionList({ hookId, to, params }: { hookId?: string; to: string; params?: Record<string, string> }) {
   const words = useWords().executions;
   const { connection } = useWire();
+  const mayTalk = useMay("operator");
   const { query, span, everywhere, of } = useQueryOfAddress(hookId);
   useListKeys();
   const tenants = useTenantNames();
@@ -69,7 +70,7 @@ export function ExecutionList({ hookId, to, params }: { hookId?: string; to: str
   return (
     <div>
       <ExecutionFilters hookId={hookId} gone={list.rows[0]?.hook_name} query={query} span={span} everywhere={everywhere} of={of} to={to} params={params} />
-      <PagedList label={words.title} list={list} newer={newer} height={HEIGHT} idOf={idOf} empty={<Empty title={words.empty}>{words.emptyAbout}</Empty>}>
+      <PagedList label={words.title} list={list} newer={newer} height={HEIGHT} idOf={idOf} empty={<Empty title={words.empty}>{mayTalk ? words.emptyAbout : words.emptyOnly}</Empty>}>
         {(row) => <Row row={row} showHook={hookId === undefined} tenant={everywhere ? tenants.get(row.tenant_id) : undefined} />}
       </PagedList>
     </div>

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { en } from "../words/en.ts";
-import { because, changed, deedOf, owesReason, switchedTo, wordOf } from "./changed.ts";
+import { because, budgetsBefore, budgetSet, changed, deedOf, owesReason, switchedTo, wordOf } from "./changed.ts";
 
 test.each([
   [[{ op: "replace", path: "/matcher", value: "x" }, { op: "replace", path: "/config/source" }, { op: "add", path: "/config/url" }], ["matcher", "config"]],
@@ -32,6 +32,13 @@ test.each([
 ] as const)("switched: %j", (diff, to, word) => {
   expect(switchedTo(diff)).toBe(to);
   expect(wordOf({ action: "toggled", diff }, en.overview.actions)).toBe(word);
+});
+
+test("a change of a budget says from what to what, as far as that is known", () => {
+  const change = (id: string, tenant_id: string, value: unknown) => ({ id, tenant_id, diff: [{ op: "replace", path: "/budget_total", value }] });
+  const all = [change("4", "a", 7), { id: "3", tenant_id: "a", diff: [{ op: "replace", path: "/matcher", value: "x" }] }, change("2", "b", 9), change("1", "a", 5)];
+  expect([...budgetsBefore(all)]).toEqual([["4", 5]]);
+  expect(all.map(({ diff }) => budgetSet(diff))).toEqual([7, undefined, 9, 5]);
 });
 
 test.each([

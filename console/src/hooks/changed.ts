@@ -1,4 +1,4 @@
-import type { HookVersion } from "../wire/types.ts";
+import type { HookChange, HookVersion } from "../wire/types.ts";
 import type { Words } from "../words/use-words.ts";
 
 /** The settings that a change is about, from its JSON Patch: those that change with every change are left out. Pure. */
@@ -6,6 +6,29 @@ export function changed(diff: unknown): readonly string[] {
   const paths = (Array.isArray(diff) ? diff : []).map((one: unknown) => (typeof one === "object" && one !== null && "path" in one ? String(one.path) : ""));
   const names = paths.map((path) => path.split("/")[1] ?? "").filter((name) => name !== "" && !ALWAYS.includes(name));
   return [...new Set(names)];
+}
+
+/** What a budget became, where a change is about one. Pure. */
+export function budgetSet(diff: unknown): number | undefined {
+  const said = (Array.isArray(diff) ? diff : []).find((one: unknown) => typeof one === "object" && one !== null && "path" in one && one.path === "/budget_total") as { value?: unknown } | undefined;
+  return typeof said?.value === "number" ? said.value : undefined;
+}
+
+/** What the budget of a tenant was before each of its changes, by the change, as far as the list goes back; newest first. Pure. */
+export function budgetsBefore(changes: readonly Pick<HookChange, "id" | "tenant_id" | "diff">[]): ReadonlyMap<string, number> {
+  const now = new Map<string, number>();
+  const before = new Map<string, number>();
+  for (const { id, tenant_id: tenant, diff } of [...changes].reverse()) {
+    const to = budgetSet(diff);
+    const from = now.get(tenant);
+    if (to !== undefined) {
+      if (from !== undefined) {
+        before.set(id, from);
+      }
+      now.set(tenant, to);
+    }
+  }
+  return before;
 }
 
 /** Whether a change switched a hook on or off. Pure. */

@@ -1,5 +1,5 @@
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 
 import { ChooseHook, ChooseTenants } from "../ui/choose.tsx";
 import { EVERY_TENANT } from "../ui/every-tenant.ts";
@@ -11,9 +11,9 @@ import { When } from "../ui/when.tsx";
 import { usePaged } from "../wire/paged.ts";
 import type { HookChange, Payload } from "../wire/types.ts";
 import { useEvent, useWire } from "../wire/use-wire.ts";
-import { useWords } from "../words/use-words.ts";
+import { useLanguage, useWords } from "../words/use-words.ts";
 import { useHooks, useIsGone, useTenantNames } from "../wire/queries.ts";
-import { because, changed, owesReason, wordOf } from "./changed.ts";
+import { because, budgetsBefore, budgetSet, changed, owesReason, wordOf } from "./changed.ts";
 import { labelsOf } from "./state.ts";
 
 /** How many rows are fetched at once. */
@@ -49,6 +49,7 @@ export function ChangesPage() {
     },
     rowsOf,
   );
+  const before = useMemo(() => budgetsBefore(list.rows), [list.rows]);
   const set = (name: string, value: string): void => void navigate({ to: "/hooks/changes", search: (before: Record<string, unknown>) => ({ ...before, [name]: value === "" ? undefined : value }) as never, replace: true });
   return (
     <Page>
@@ -58,18 +59,20 @@ export function ChangesPage() {
         <ChooseTenants value={everywhere ? EVERY_TENANT : ""} choose={(to) => set("tenant", to)} />
       </div>
       <PagedList label={words.rules.changes.title} list={list} newer={came} height={HEIGHT} idOf={idOf} empty={<Empty title={words.rules.changes.empty} />}>
-        {(change) => <ChangeRow change={change} tenant={everywhere ? tenants.get(change.tenant_id) : undefined} />}
+        {(change) => <ChangeRow change={change} budgetWas={before.get(change.id)} tenant={everywhere ? tenants.get(change.tenant_id) : undefined} />}
       </PagedList>
     </Page>
   );
 }
 
-function ChangeRow({ change, tenant }: { change: HookChange; tenant: string | undefined }) {
+function ChangeRow({ change, budgetWas, tenant }: { change: HookChange; budgetWas: number | undefined; tenant: string | undefined }) {
   const words = useWords();
+  const language = useLanguage();
   const event = labelsOf(useHooks().data ?? []).get(change.hook_id ?? "")?.event;
   const isGone = useIsGone(change.hook_id) || change.action === "deleted";
   // Which way it was switched is said already.
-  const settings = change.action === "toggled" ? [] : changed(change.diff);
+  const budget = budgetSet(change.diff);
+  const settings = change.action === "toggled" || budget !== undefined ? [] : changed(change.diff);
   const why = because(change.diff);
   const look = "grid grid-cols-[96px_minmax(0,1fr)_minmax(0,1fr)_minmax(0,2fr)] items-center gap-2 px-3 max-sm:grid-cols-[minmax(0,1fr)_auto] max-sm:gap-y-0 max-sm:py-1";
   const holds = (
@@ -92,6 +95,7 @@ function ChangeRow({ change, tenant }: { change: HookChange; tenant: string | un
       </span>
       <span className="truncate text-muted max-sm:order-4 max-sm:col-span-2">
         {change.version > 0 && words.rules.versions.version(change.version)}
+        {budget !== undefined && words.rules.changes.budget(budget.toLocaleString(language), budgetWas?.toLocaleString(language))}
         {settings.map((name, at) => (
           <code key={name}>
             {(at > 0 || change.version > 0) && " · "}

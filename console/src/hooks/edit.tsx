@@ -46,7 +46,8 @@ export function EditHook({ hook }: { hook: Hook }) {
   // What the form began with: what others change meanwhile does not change what is typed.
   const [base, setBase] = useState(hook);
   const [theirs, setTheirs] = useState<Hook>();
-  const form = useForm<Draft>({ defaultValues: toDraft(hook), mode: "onTouched" });
+  // What is wrong is told while it is typed: told on leaving a field, it would move away what somebody is about to click.
+  const form = useForm<Draft>({ defaultValues: toDraft(hook), mode: "onChange" });
   const { isDirty } = form.formState;
   const event = useWatch({ control: form.control, name: "event" });
   useEffect(() => {

@@ -113,7 +113,7 @@ function PromptFields({ form: { register, formState } }: { form: Form }) {
       </Field>
       <div className="grid grid-cols-3 gap-4 max-sm:grid-cols-1">
         <Field label={words.fields.model} hint={words.hints.model}>
-          {(about) => <Input {...about} placeholder="haiku" {...register("model")} />}
+          {(about) => <Input {...about} {...register("model")} />}
         </Field>
         <Field label={words.fields.provider} hint={words.hints.provider}>
           {(about) => <Input {...about} {...register("provider")} />}

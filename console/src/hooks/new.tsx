@@ -40,7 +40,8 @@ export function NewHookPage() {
     const template = keptTemplate(place);
     return asked !== undefined && draft !== undefined && template !== asked && isTyped(draft, beginningOf(template)) ? { draft, template } : undefined;
   });
-  const form = useForm<Draft>({ defaultValues: first, mode: "onTouched" });
+  // What is wrong is told while it is typed: told on leaving a field, it would move away what somebody is about to click.
+  const form = useForm<Draft>({ defaultValues: first, mode: "onChange" });
   // What it is tried with goes with the template.
   const [began, setBegan] = useState(() => ({ with: asked ?? keptTemplate(place), times: 0 }));
   const beginning = useMemo(() => beginningOf(began.with), [beginningOf, began.with]);

@@ -22,7 +22,7 @@ export function BlockedRow({ turn, tenant }: { turn: TurnLine; tenant: string | 
   const why = note ?? whyBlocked(what.why, what.hook);
   const said = (
     <>
-      <code className="font-semibold">{what.what}</code> · <span className="font-medium"><Name of={what.hook || (note === undefined ? words.somebody : words.person)} /></span>
+      <code className="font-semibold"><Name of={what.what} /></code> · <span className="font-medium"><Name of={what.hook || (note === undefined ? words.somebody : words.person)} /></span>
       {why !== "" && colon}
       <SaidText text={why} />
     </>

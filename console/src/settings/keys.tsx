@@ -107,7 +107,11 @@ function KeyTable({ keys, now }: { keys: readonly ApiKey[]; now: number }) {
                 <span className="block font-semibold"><Name of={key.name} /></span>
                 <code className="text-muted">{`${key.prefix}…`}</code>
               </Cell>
-              <Cell name={words.owner}><Name of={key.owner} /></Cell>
+              <Cell name={words.owner}>
+                <span className="md:inline-block md:min-w-24">
+                  <Name of={key.owner} />
+                </span>
+              </Cell>
               <Cell name={words.scopes}>
                 <span>{key.scopes.map((scope) => words.scope[scope].name).join(", ")}</span>
               </Cell>

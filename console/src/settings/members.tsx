@@ -57,7 +57,7 @@ function AddMember({ onClose }: { onClose: () => void }) {
     await queries.invalidateQueries({ queryKey: ["settings", "members"] });
   };
   return (
-    <MakeForm action={words.add} ready={userId.trim() !== ""} make={add} onClose={onClose}>
+    <MakeForm action={words.add} ready={userId.trim() !== ""} make={add} onClose={onClose} labels={{ userId: words.user }}>
       <Field label={words.user} hint={words.userHint}>
         {(about) => <Input {...about} required maxLength={255} value={userId} onChange={(event) => setUserId(event.target.value)} />}
       </Field>

@@ -97,7 +97,7 @@ function KeyForm({ form, onClose, onMade }: { form: ReturnType<typeof useForm<Wi
           </Select>
         )}
       </Field>
-      {make.error !== null && <Problem error={make.error} />}
+      {make.error !== null && <Problem error={make.error} labels={{ owner: words.owner, name: words.name }} />}
       <div className="flex justify-end gap-2">
         <Button onClick={onClose}>{all.cancel}</Button>
         <Button look="primary" type="submit" disabled={make.isPending}>

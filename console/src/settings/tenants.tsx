@@ -48,7 +48,7 @@ function NewTenant({ onClose }: { onClose: () => void }) {
     await queries.invalidateQueries({ queryKey: ["settings", "tenants"] });
   };
   return (
-    <MakeForm action={words.createAction} ready={slug.trim() !== ""} make={create} onClose={onClose}>
+    <MakeForm action={words.createAction} ready={slug.trim() !== ""} make={create} onClose={onClose} labels={{ slug: words.slug, name: words.name }}>
       <Field label={words.slug} hint={words.slugHint}>
         {(about) => <Input {...about} className="font-mono" required maxLength={63} value={slug} onChange={(event) => setSlug(event.target.value)} />}
       </Field>

@@ -61,6 +61,7 @@ export function TurnsPage() {
   const words = useWords().turns;
   const { connection } = useWire();
   const seesAll = useMay("admin");
+  const mayTalk = useMay("operator");
   const address = useSearch({ strict: false }) as Address;
   const asked = JSON.stringify(filterOf(address));
   const filter = useStill(asked);
@@ -80,7 +81,7 @@ export function TurnsPage() {
     <Page>
       <PageHead title={words.title} answer={seesAll ? words.answer : words.answerOwn} />
       <TurnFilters address={address} />
-      <PagedList label={words.title} list={list} newer={newer} height={HEIGHT} idOf={idOf} empty={<Empty title={isFiltered ? words.none : words.empty}>{isFiltered ? words.noneAbout : words.emptyAbout}</Empty>}>
+      <PagedList label={words.title} list={list} newer={newer} height={HEIGHT} idOf={idOf} empty={<Empty title={isFiltered ? words.none : words.empty}>{isFiltered ? words.noneAbout : mayTalk ? words.emptyAbout : words.emptyOnly}</Empty>}>
         {(turn) => <TurnRow turn={turn} tenant={everywhere ? tenants.get(turn.tenantId ?? "") : undefined} />}
       </PagedList>
     </Page>

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { hiddenIn, linesBelow, type Mark, marksOf, type Shown, withMarks } from "./exact.ts";
+import { hiddenIn, linesBelow, type Mark, marksInProse, marksOf, type Shown, withMarks } from "./exact.ts";
 import { json, shell } from "./highlight.ts";
 
 const name = ({ is, code, times }: Mark): string => (is === "hidden" ? `<${code} ${times}>` : `<${times} ${is}>`);
@@ -46,4 +46,16 @@ test("the lines below what is seen", () => {
   expect(linesBelow({ scrollHeight: 824, scrollTop: 0, clientHeight: 398 }, 20)).toBe(21);
   expect(linesBelow({ scrollHeight: 824, scrollTop: 425.5, clientHeight: 398 }, 20)).toBe(0);
   expect(linesBelow({ scrollHeight: 403, scrollTop: 0, clientHeight: 398 }, 20)).toBe(1);
+});
+
+test.each([
+  ["a\u202Eb", ["U+202E"]],
+  ["a\u200Bb\u200Dc", ["U+200B", "U+200D"]],
+  ["« oui »\u00A0! \u3000字", []],
+  ["❤\uFE0F and 👩\u200D👩\uFE0F\u200D👧", []],
+  ["👍🏽\u200D❤", []],
+  ["a\uFE0F ❤\uFE0F\uFE0F", ["U+FE0F", "U+FE0F"]],
+  [`a${" ".repeat(40)}b\n\n\n\n\n\nc`, []],
+] as const)("what is written to be read: %j", (text, codes) => {
+  expect(marksInProse(text).map(({ code }) => code)).toEqual(codes);
 });

@@ -34,6 +34,18 @@ export function marksOf(text: string): readonly Mark[] {
   });
 }
 
+const BLANK = /\p{Zs}/u;
+const AFTER_EMOJI = /[\p{Emoji}\p{Emoji_Modifier}\ufe0f]$/u;
+const EMOJI = /^\p{Extended_Pictographic}/u;
+
+/** The marks in what people and models write to be read, as in a conversation: what is not seen, or turns its neighbours round.
+ * Blanks of every width are seen there, and what emoji are made of shows in them. */
+export function marksInProse(text: string): readonly Mark[] {
+  const isOfEmoji = ({ from, to, code, times }: Mark): boolean =>
+    times === 1 && AFTER_EMOJI.test(text.slice(Math.max(0, from - 2), from)) && (code === "U+FE0F" || (code === "U+200D" && EMOJI.test(text.slice(to))));
+  return marksOf(text).filter((mark) => mark.is === "hidden" && !BLANK.test(text.charAt(mark.from)) && !isOfEmoji(mark));
+}
+
 /** How many hidden characters there are, and the code of the first. */
 export function hiddenIn(marks: readonly Mark[]): { readonly count: number; readonly code: string } {
   const hidden = marks.filter(({ is }) => is === "hidden");

@@ -3,7 +3,7 @@ import { useCallback, useEffect, useRef, useState } from "react";
 import { useWords } from "../words/use-words.ts";
 import { Button } from "./button.tsx";
 import { clsx } from "./clsx.ts";
-import { hiddenIn, linesBelow, type Mark, marksOf, withMarks } from "./exact.ts";
+import { hiddenIn, linesBelow, type Mark, marksInProse, marksOf, withMarks } from "./exact.ts";
 import type { Part, PartKind } from "./highlight.ts";
 
 const COLOURS: Readonly<Record<PartKind, string | undefined>> = {
@@ -42,6 +42,13 @@ export function ExactText({ text, parts = onePart(text) }: { text: string; parts
     ),
   );
 }
+
+/** The same of what somebody writes to be read: blanks and emoji stand there as they are. */
+export const ExactProse = ({ text }: { text: string }) => (
+  <bdi>
+    {withMarks(onePart(text), marksInProse(text)).map((one, at) => (one.kind === "mark" ? <MarkView key={at} mark={one.mark} /> : one.text))}
+  </bdi>
+);
 
 /** Says that a text has characters that cannot be seen, where it has. */
 export function HiddenNote({ texts }: { texts: readonly string[] }) {

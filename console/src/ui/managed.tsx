@@ -51,7 +51,7 @@ export function Managed<One>({ title, answer, found, making, empty, children }: 
 }
 
 /** The fields of a dialog that makes something, and what is done with them. It stays open when that fails. */
-export function MakeForm({ action, ready, make, onClose, children }: { action: string; ready: boolean; make: () => Promise<unknown>; onClose: () => void; children: ReactNode }) {
+export function MakeForm({ action, ready, make, onClose, labels, children }: { action: string; ready: boolean; make: () => Promise<unknown>; onClose: () => void; labels: Readonly<Record<string, string>>; children: ReactNode }) {
   const words = useWords();
   const made = useMutation({ mutationFn: make, onSuccess: onClose });
   return (
@@ -63,7 +63,7 @@ export function MakeForm({ action, ready, make, onClose, children }: { action: s
       }}
     >
       {children}
-      {made.error !== null && <Problem error={made.error} />}
+      {made.error !== null && <Problem error={made.error} labels={labels} />}
       <div className="flex justify-end gap-2">
         <Button onClick={onClose}>{words.cancel}</Button>
         <Button look="primary" type="submit" disabled={made.isPending || !ready}>

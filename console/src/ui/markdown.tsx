@@ -1,6 +1,8 @@
 import Markdown, { type Components } from "react-markdown";
 import gfm from "remark-gfm";
 
+import { ExactProse } from "./exact.tsx";
+import { exactInMarkdown } from "./exact-in-markdown.ts";
 import { htmlAsText } from "./html-as-text.ts";
 import { isItself, SAFE, targetOf } from "./link-target.ts";
 
@@ -17,6 +19,7 @@ const COMPONENTS: Components = {
     ) : (
       <span>{children}</span>
     ),
+  span: ({ children }) => (typeof children === "string" ? <ExactProse text={children} /> : <span>{children}</span>),
   // Pictures load from nowhere else: their text stands in their place.
   img: ({ alt }) => <span>{alt}</span>,
 };
@@ -25,7 +28,7 @@ const COMPONENTS: Components = {
 export default function MarkdownText({ text }: { text: string }) {
   return (
     <div className="prose">
-      <Markdown remarkPlugins={[gfm, htmlAsText]} components={COMPONENTS}>
+      <Markdown remarkPlugins={[gfm, htmlAsText]} rehypePlugins={[exactInMarkdown]} components={COMPONENTS}>
         {text}
       </Markdown>
     </div>

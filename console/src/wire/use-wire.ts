@@ -43,6 +43,16 @@ export function useEvent<Name extends keyof Told>(name: Name, listener: (payload
   useEffect(() => connection.on(name, (payload) => latest.current(payload)), [connection, name]);
 }
 
+/** Whether there is a connection now; outside the pages there is none. */
+export function useIsConnected(): boolean {
+  const connection = useContext(WireContext)?.connection;
+  return useSyncExternalStore(
+    (changed) => connection?.on("state", changed) ?? (() => undefined),
+    () => connection?.state.is === "connected",
+    () => connection?.state.is === "connected",
+  );
+}
+
 export function useConnectionState(connection: PintleClient): ConnectionState {
   return useSyncExternalStore(
     (changed) => connection.on("state", changed),

@@ -12,7 +12,7 @@ const ROOT = resolve(import.meta.dirname, "..");
 /** Attributes that people read. */
 const READ = ["title", "aria-label", "placeholder", "label", "hint", "alt", "about", "action", "answer"];
 /** Names, units and signs that are the same in every language. */
-const SAME = /^(\^\(exec\|write_file\)\$|tool_name == "exec" && size\(tool_input\.command\) > 80|pintle hooks add --starter|Pintle|ID|⌘K|Ctrl-K|…|▾|▸|ms|HTTP|https:\/\/|haiku|5|:|·|–|✓|\.|,|\(|\)|\s)*$/;
+const SAME = /^(\^\(exec\|write_file\)\$|tool_name == "exec" && size\(tool_input\.command\) > 80|pintle hooks add --starter|Pintle|ID|⌘K|Ctrl-K|…|▾|▸|ms|HTTP|https:\/\/|5|:|·|–|✓|\.|,|\(|\)|\s)*$/;
 
 /** Texts in expressions that people read: what a choice, a sum or a template may come to. */
 function texts(node: ts.Expression): readonly string[] {

@@ -56,7 +56,7 @@ export const rulesEn = {
     restoreTitle: (n: number) => `Restore version ${n}?`,
     restoreAbout: "Its settings apply again from the next event on, as a new version. Secrets, and whether it is on, stay as they are today.",
   },
-  changes: { title: "Change log", answer: "Who changed which hook, newest first. Each leads to its versions.", empty: "No hook was changed yet", because: (why: string) => `Because: ${why}`, noReason: "No reason was given." },
+  changes: { title: "Change log", answer: "Who changed which hook, newest first. Each leads to its versions.", empty: "No hook was changed yet", because: (why: string) => `Because: ${why}`, noReason: "No reason was given.", budget: (to: string, from: string | undefined) => (from === undefined ? `to ${to} tokens a month` : `from ${from} to ${to} tokens a month`) },
   steps: {
     edition: "this edition does not run it",
     trust: "it has not been accepted yet",

@@ -54,7 +54,7 @@ export const rulesZh = {
     restoreTitle: (n: number) => `恢复版本 ${n}？`,
     restoreAbout: "其设置将作为新版本，从下一个事件起重新生效。机密以及是否启用保持现状。",
   },
-  changes: { title: "变更日志", answer: "谁更改了哪个钩子，最新的在前。点击任一行可查看其版本。", empty: "还没有钩子被更改过", because: (why: string) => `理由：${why}`, noReason: "未填写理由。" },
+  changes: { title: "变更日志", answer: "谁更改了哪个钩子，最新的在前。点击任一行可查看其版本。", empty: "还没有钩子被更改过", because: (why: string) => `理由：${why}`, noReason: "未填写理由。", budget: (to: string, from: string | undefined) => (from === undefined ? `改为每月 ${to} 个 token` : `每月 token 数从 ${from} 改为 ${to}`) },
   steps: {
     edition: "当前版本类型不运行它",
     trust: "尚未有人接受它",

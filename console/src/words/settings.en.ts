@@ -8,7 +8,7 @@ export const settingsEn = {
   notFoundAbout: "The address is wrong, or it is not yours to see.",
   parts: { you: "You", members: "Members", keys: "API keys", tenants: "Tenants", webhooks: "Webhooks", edition: "Edition" },
   roleMay: {
-    viewer: ["read their own conversations, hooks and what hooks answered"],
+    viewer: ["read own conversations, hooks and what hooks answered"],
     operator: ["talk to agents and answer what waits for a person", "try hooks that there are"],
     admin: ["talk to agents and answer what waits for a person", "create, change and delete hooks", "see every conversation of the tenant", "give and take API keys, and add members"],
     owner: ["everything an admin may, in every tenant", "change hooks that hold for every tenant, and budgets", "make tenants and close them"],

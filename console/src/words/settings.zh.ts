@@ -6,7 +6,7 @@ export const settingsZh = {
   notFoundAbout: "地址有误，或者您无权查看。",
   parts: { you: "我", members: "成员", keys: "API 密钥", tenants: "租户", webhooks: "Webhook", edition: "版本类型" },
   roleMay: {
-    viewer: ["查看自己的对话、钩子以及钩子的回答"],
+    viewer: ["查看本人的对话、钩子以及钩子的回答"],
     operator: ["与智能体对话，处理等待人工的请求", "测试已有的钩子"],
     admin: ["与智能体对话，处理等待人工的请求", "新建、修改和删除钩子", "查看本租户的所有对话", "发放和收回 API 密钥，添加成员"],
     owner: ["在每个租户中拥有管理员的全部权限", "修改对所有租户生效的钩子以及预算", "新建和关闭租户"],

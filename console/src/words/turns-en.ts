@@ -15,6 +15,7 @@ export const turns = {
   outcomes: { blocked: "something was blocked", asked: "a person was asked", faulted: "a hook failed", allowed: "nothing was stopped" },
   empty: "No agent did anything yet",
   emptyAbout: "Each message to an agent is a turn. Talk to one in Chat, or run pintle run \"…\".",
+  emptyOnly: "Each message to an agent is a turn. Yours will be listed here.",
   none: "No turn fits these filters",
   noneAbout: "Remove a filter, or look further back.",
   noPrompt: "no message is kept",

@@ -15,6 +15,7 @@ export const turns: Words["turns"] = {
   outcomes: { blocked: "有操作被阻止", asked: "询问了人员", faulted: "钩子出错", allowed: "没有被阻止" },
   empty: "还没有任何轮次",
   emptyAbout: "发给智能体的每条消息就是一轮。请在对话中发送消息，或运行 pintle run \"…\"。",
+  emptyOnly: "发给智能体的每条消息是一轮。您的轮次会显示在这里。",
   none: "没有符合筛选条件的轮次",
   noneAbout: "请去掉一个条件，或查看更早的时间。",
   noPrompt: "消息未保留",
