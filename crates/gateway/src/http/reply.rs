@@ -49,12 +49,12 @@ impl Shared {
         let claim = Claim::of_headers(headers)?;
         let (user, tenant) = (claim.user.clone(), claim.tenant.clone());
         let who = self.known(claim, visit).await?;
-        if who.credential != Credential::Token {
-            if !who.is_as(user.as_deref())
+        let is_other = || {
+            !who.is_as(user.as_deref())
                 || tenant.is_some_and(|tenant| tenant != who.slug && tenant != who.tenant.as_str())
-            {
-                return Err(ApiError::invalid("`X-Pintle-User` and `X-Pintle-Tenant` go with the gateway token only"));
-            }
+        };
+        if who.credential != Credential::Token && is_other() {
+            return Err(ApiError::invalid("`X-Pintle-User` and `X-Pintle-Tenant` go with the gateway token only"));
         }
         self.guests.rates.request(&who, self.life.nodes.count())?;
         Ok(who)

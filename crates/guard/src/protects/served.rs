@@ -64,7 +64,7 @@ impl Look<'_> {
         let name = command.name.as_str();
         let has = |words: &[&str]| command.argv.iter().any(|word| words.contains(&word.as_str()));
         let is_told = (name.starts_with("python") || RUNNERS.contains(&name)) && has(&SERVERS);
-        if !is_told && !SERVERS.contains(&name) && !(name.starts_with("php") && has(&["-S"])) {
+        if !(is_told || SERVERS.contains(&name) || name.starts_with("php") && has(&["-S"])) {
             return None;
         }
         let told = named(command).filter(|word| word.starts_with(['/', '~', '.']));
