@@ -130,6 +130,9 @@ test("a number of the overview leads to its list, and a row to its turn", async 
   await page.keyboard.press("j");
   await page.keyboard.press("Enter");
   await page.getByTestId("answer").getByText("was refused by").waitFor();
+  // Whoever comes back is on the row again.
+  await page.goBack();
+  await expect.poll(() => page.locator("[data-row]:focus").count()).toBe(1);
 });
 
 test("everything is found by its name: a turn, a hook of the configuration, an action that is done at once", async () => {

@@ -271,15 +271,18 @@ function HookTable({ title, about, none, rows, span, decision, value }: Counts) 
 }
 
 function BudgetPart({ overview }: { overview: Overview }) {
-  const words = useWords().overview;
+  const { overview: words, rules } = useWords();
   const language = useLanguage();
-  const { budgetTotal, used } = overview.budget;
+  const { budgetTotal, used, remaining } = overview.budget;
   const share = budgetTotal === 0 ? 0 : Math.min(1, used / budgetTotal);
   return (
     <section className="min-w-0">
       <Head title={words.budget} />
       <Link to="/health" className="block rounded-md border border-line bg-surface px-3 py-2 -outline-offset-2! hover:bg-tint">
-        <span className="mb-1 block">{words.spent(used.toLocaleString(language), budgetTotal.toLocaleString(language))}</span>
+        <span className="mb-1 flex flex-wrap items-center gap-2">
+          {words.spent(used.toLocaleString(language), budgetTotal.toLocaleString(language))}
+          {remaining <= 0 && <Sign kind="block" word={rules.budget.spent} />}
+        </span>
         <span className="block h-2 overflow-hidden rounded bg-raised">
           <span className={`block h-2 ${share > 0.8 ? "bg-block" : "bg-accent"}`} style={{ width: `${share * 100}%` }} />
         </span>
