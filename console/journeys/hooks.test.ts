@@ -145,11 +145,14 @@ test("two people edit one rule: the second sees both sides, and nothing typed is
   await dialog.waitFor();
   await expect.poll(() => dialog.getByRole("table").innerText()).toContain('"timeout_ms": 3000');
   await expect.poll(() => dialog.getByRole("table").innerText()).toContain('"priority": 7');
+  // Only what was touched here is changed.
+  await dialog.getByTestId("conflict-result").getByText("changes only this in version 2: Priority.").waitFor();
   await dialog.getByRole("button", { name: "Keep editing" }).click();
   await expect.poll(() => ben.getByLabel("Priority").inputValue()).toBe("7");
   await ben.getByRole("button", { name: "Save", exact: true }).click();
   await ben.getByRole("dialog").getByRole("button", { name: "Overwrite with mine" }).click();
   await ben.getByText("Saved as version 3").waitFor();
+  await expect.poll(() => ben.getByLabel("Time limit in ms").inputValue()).toBe("3000");
   await Promise.all([one.close(), two.close()]);
 });
 
