@@ -38,7 +38,7 @@ use crate::Shared;
 use crate::claim::cookies;
 use crate::door::{Door, FORBIDDEN_ORIGIN, OtherEnd, Peer, RequestId, TurnedAway, Visit, one_host};
 use crate::model_doors;
-use crate::served::{Responder, is_page, routes};
+use crate::served::{Responder, is_page, routes, verbs_at};
 use crate::socket::{self, Arrival, MAX_MESSAGE_BYTES};
 
 /// How much is read from a socket at once, and written: a frame of a conversation, in most cases. It is kept for each
@@ -182,17 +182,16 @@ async fn with_code(response: Response, path: &str, hint: &str) -> Response {
         _ => "invalid_request",
     };
     let said = axum::body::to_bytes(body, MAX_REFUSAL).await.unwrap_or_default();
-    let allowed = parts.headers.get(header::ALLOW).and_then(|allowed| allowed.to_str().ok());
-    let message = match (String::from_utf8_lossy(&said), allowed) {
-        (said, _) if !said.is_empty() => said.into_owned(),
-        (_, Some(allowed)) => format!("{path} takes {} only", allowed.replace(',', ", ")),
-        (_, None) => parts.status.canonical_reason().unwrap_or_default().to_owned(),
+    // The router names the verbs in a header that is added behind this.
+    let verbs = verbs_at(path);
+    let message = match String::from_utf8_lossy(&said) {
+        said if !said.is_empty() => said.into_owned(),
+        _ if parts.status == StatusCode::METHOD_NOT_ALLOWED && !verbs.is_empty() => {
+            format!("{path} takes {verbs} only")
+        }
+        _ => parts.status.canonical_reason().unwrap_or_default().to_owned(),
     };
-    let mut refused = refusal_at(path, parts.status, code, &format!("{message}{hint}"));
-    if let Some(allowed) = parts.headers.get(header::ALLOW) {
-        refused.headers_mut().insert(header::ALLOW, allowed.clone());
-    }
-    refused
+    refusal_at(path, parts.status, code, &format!("{message}{hint}"))
 }
 
 async fn alive() -> Response {

@@ -369,12 +369,25 @@ pub(crate) fn routes() -> impl Iterator<Item = Route> {
     ROUTES.iter().copied().chain(further)
 }
 
+/// The verbs that are served at `path`, in capitals; nothing where nothing is.
+pub(crate) fn verbs_at(path: &str) -> String {
+    let verbs = routes().filter(|route| is_at(route.path, path)).map(|route| route.verb.to_uppercase());
+    verbs.collect::<Vec<_>>().join(", ")
+}
+
+/// Whether `path` is one of a route, some parts of which may have names.
+fn is_at(route: &str, path: &str) -> bool {
+    if let Some((folder, _)) = route.split_once("{*") {
+        return path.strip_prefix(folder).is_some_and(|rest| !rest.is_empty());
+    }
+    let (parts, names) = (route.split('/'), path.split('/'));
+    parts.clone().count() == names.clone().count()
+        && parts.zip(names).all(|(part, name)| part.starts_with('{') || part == name)
+}
+
 /// Whether a page of the console stands under `path`.
 pub(crate) fn is_page(path: &str) -> bool {
-    routes().filter(|route| route.by == Responder::Page).any(|page| match page.path.split_once("{*") {
-        Some((folder, _)) => path.strip_prefix(folder).is_some_and(|rest| !rest.is_empty()),
-        None => path == page.path,
-    })
+    routes().filter(|route| route.by == Responder::Page).any(|page| is_at(page.path, path))
 }
 
 #[cfg(test)]
@@ -389,6 +402,19 @@ mod tests {
         }
         for path in ["/chat/", "/chats", "/assets/a.js", "/v1/models", "/ws", "/metrics", "/auth/sign-in", "//"] {
             assert!(!is_page(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn verbs_are_those_of_the_table() {
+        for (path, verbs) in [
+            ("/v1/chat/completions", "POST"),
+            ("/v1/models/main", "GET"),
+            ("/v1/models/a/b", ""),
+            ("/chat/a/b", "GET"),
+            ("/none", ""),
+        ] {
+            assert_eq!(verbs_at(path), verbs, "{path}");
         }
     }
 

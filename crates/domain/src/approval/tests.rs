@@ -175,7 +175,7 @@ fn the_first_answer_stands_and_a_second_one_says_why_it_does_nothing() {
     assert_eq!(refused(ApprovalState::Expired, 1), "it expired at 1970-01-02T00:00:00Z");
     assert_eq!(refused(ApprovalState::Waiting, LIFETIME_SECONDS), "it expired at 1970-01-02T00:00:00Z");
     assert_eq!(refused(ApprovalState::Approved, LIFETIME_SECONDS), "it expired at 1970-01-02T00:00:00Z");
-    assert_eq!(refused(ApprovalState::Refused, LIFETIME_SECONDS), "it was refused already");
+    assert_eq!(refused(ApprovalState::Refused, LIFETIME_SECONDS), "it was refused already, by anna");
 }
 
 #[test]

@@ -111,7 +111,7 @@ const FREE_TEXTS: &[&str] = &[
     "scp a.txt localhost:notes/",
     "rsync -a src/ host:src/",
     "docker run -v data:/x -v ./src:/w alpine ls",
-    "docker run -v ~/.cache/pip:/root/.cache/pip x",
+    "docker run -v ~/.cache/pip:/cache/pip x",
     "python3 -m http.server -d dist 8000",
     "npx serve dist",
     "git --work-tree=build add .",

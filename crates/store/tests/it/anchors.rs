@@ -328,8 +328,11 @@ fn nobody_is_told_to_put_a_file_in_the_place_of_a_database_of_a_server() {
         world.tell(&format!("UPDATE agent_hooks SET matcher = '^x$' WHERE id = '{EDITED}'"));
         let rules = world.rules();
         check(rules.doubts[0].remedy(rules.is_of_server));
-        let refused = world.open().unwrap().change(vec![RuleChange::delete(HookId::from(EDITED))], &by());
+        let store = world.open().unwrap();
+        let hook = Box::new(store.hook(&HookId::from(EDITED)).unwrap().unwrap());
+        let refused = store.change(vec![RuleChange::Update { hook, if_version: None, action: "updated" }], &by());
         check(&refused.unwrap_err().to_string());
+        drop(store);
         world.tell("UPDATE hook_epoch SET epoch = epoch - 1");
         check(&world.wrong().unwrap_err());
     });

@@ -1,3 +1,5 @@
+//! What looks like a secret, and what only seems to.
+
 use super::*;
 
 #[test]
