@@ -39,7 +39,7 @@ async function find(name: string, heading: string): Promise<void> {
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox", { name: en.find.label }).waitFor();
   await page.keyboard.type(name);
-  await page.getByRole("option").first().waitFor();
+  await page.getByRole("option").first().filter({ hasText: name }).waitFor();
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: heading }).waitFor();
   await page.getByRole("dialog").waitFor({ state: "detached" });

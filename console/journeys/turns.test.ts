@@ -67,7 +67,8 @@ test("what a command wrote is in its row for who may read it, and nowhere before
   const command = "echo '{}'; for n in 1 2 3 4 5 6 7 8 9 10 11 12; do echo \"<b>looked $n</b>\" >&2; done";
   await rule(page, { name: "talks", event: "pre_tool_use", handler_type: "command", scope: "tenant", matcher: "^list_dir$", config: { command } });
   await say(page, "look around");
-  await page.locator("[data-kind=call]").getByRole("link", { name: "Open the turn" }).click();
+  await page.locator("details[data-turn] summary").click();
+  await page.locator("details[data-turn]").getByRole("link", { name: "Open the turn" }).click();
   await page.getByRole("treeitem").filter({ hasText: "talks" }).first().click();
   const detail = page.getByTestId("detail");
   await detail.getByRole("button", { name: "Show what it wrote" }).waitFor();
@@ -182,8 +183,9 @@ test("the overview says what stands well, and each number leads to its list", as
   const tiles = page.getByTestId("tiles");
   await tiles.getByRole("link", { name: /blocked/ }).waitFor();
   await expect.poll(() => tiles.getByRole("link", { name: /blocked/ }).innerText()).toMatch(/^1\s/);
-  const before = await tiles.boundingBox();
-  // Live, and in its place.
+  // Live, and in its place, however far the page is scrolled.
+  const place = () => tiles.evaluate((it: HTMLElement) => [it.offsetLeft, it.offsetTop, it.offsetWidth, it.offsetHeight]);
+  const before = await place();
   const other = await signedIn(await rig.person(), gateway, "/chat", "ben");
   await rule(other, scripted("unsure", "^list_dir$", { decision: "ask", reason: "who knows" }));
   // A row that comes while somebody reads waits until they want it: of the rule that nobody asked yet, and of its change.
@@ -194,7 +196,7 @@ test("the overview says what stands well, and each number leads to its list", as
   await expect.poll(() => more.count()).toBe(1);
   await more.click();
   await expect.poll(() => page.getByText("unsure").count()).toBe(2);
-  expect(await tiles.boundingBox()).toEqual(before);
+  expect(await place()).toEqual(before);
   await tiles.getByRole("link", { name: /blocked/ }).click();
   await page.getByRole("heading", { name: "Turns" }).waitFor();
   await page.locator("[data-row]").filter({ hasText: "push my branch" }).waitFor();

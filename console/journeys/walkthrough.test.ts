@@ -87,7 +87,7 @@ test("Shows decision badge, duration, stdout/stderr (command), status code (http
   await page.getByRole("radio", { name: "http" }).check();
   await page.getByLabel("URL").fill(service.url);
   await page.getByRole("button", { name: "Run test" }).click();
-  await result().getByText("200").waitFor();
+  await result().getByText("200", { exact: true }).waitFor();
   await expect.poll(() => result().innerText()).toMatch(/allow[\s\S]*HTTP status[\s\S]*200/);
   await page.getByRole("radio", { name: "prompt" }).check();
   await page.getByLabel("Instruction to the model").fill("Block what deletes.");
