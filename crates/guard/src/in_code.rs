@@ -5,7 +5,7 @@ use domain::shell::{ShellCommand, ShellFacts};
 
 use crate::hosts::UNGUARDED;
 use crate::own_commands;
-use crate::program_name::STARTERS;
+use crate::program_name::{SEARCHES, STARTERS};
 
 /// Programs that run code of another language which stands among their words, without the numbers of their versions.
 const CODED: &[&str] = &[
@@ -58,9 +58,6 @@ const CODED: &[&str] = &[
     "vim",
     "wish",
 ];
-
-/// Programs that only look for what their words say.
-const SEARCHES: [&str; 6] = ["ack", "ag", "egrep", "fgrep", "grep", "rg"];
 
 /// Commands of git whose words are messages or what is looked for.
 const OF_GIT: [&str; 5] = ["commit", "grep", "log", "notes", "tag"];

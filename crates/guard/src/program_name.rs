@@ -57,6 +57,9 @@ pub(crate) const STARTERS: &[&str] = &[
     "zellij",
 ];
 
+/// Programs that look for texts, in many folders as a rule.
+pub(crate) const SEARCHES: [&str; 8] = ["grep", "egrep", "fgrep", "ggrep", "rg", "ag", "ack", "ugrep"];
+
 /// What stands in a word for the output of a command that is not known.
 const OUTPUT: &str = "$(";
 

@@ -3,11 +3,12 @@
 
 use domain::shell::{ShellCommand, ShellFacts};
 
-use super::reached::{LOOKS, SEARCHES};
+use super::reached::LOOKS;
 use super::{Look, path_at};
 use crate::expanded::expanded;
 use crate::filled::named;
 use crate::made_names::{made_names, path_of_this_machine, saved_as, suffixes_of_variable, urls_of_files};
+use crate::program_name::SEARCHES;
 use crate::taken::{join, sources};
 
 /// What settings of agents are called.

@@ -9,6 +9,7 @@ use domain::shell::{ShellCommand, ShellFacts};
 use super::{Look, path_at};
 use crate::braces;
 use crate::path_pattern::{below, folder_of, is_loose, is_meant, may_mean, visible};
+use crate::program_name::SEARCHES;
 use crate::taken::{read_by, searches_below};
 use crate::tools::strings;
 
@@ -85,9 +86,6 @@ pub(super) const LOOKS: [&str; 47] = [
     "pintle",
     "pintle-hook",
 ];
-
-/// Programs that look for texts, in many folders as a rule.
-pub(super) const SEARCHES: [&str; 8] = ["grep", "egrep", "fgrep", "ggrep", "rg", "ag", "ack", "ugrep"];
 
 /// Programs that take along all that a folder holds, or what a search found in it.
 const TAKES: [&str; 25] = [

@@ -54,8 +54,9 @@ impl Look<'_> {
         mounts.find_map(|(folder, is_read)| {
             let path = path_at(folder, command);
             let holds = self.leads_to_secrets(&path) || (!is_read && self.holds_guarded(&path));
-            holds
-                .then(|| format!("a container would get at `{folder}`, in which the guard's own files or settings lie"))
+            holds.then(|| {
+                format!("a container would get `{folder}`, which holds the guard's own files or settings of this agent")
+            })
         })
     }
 
@@ -70,7 +71,7 @@ impl Look<'_> {
         let told = named(command).filter(|word| word.starts_with(['/', '~', '.']));
         let mut folders = std::iter::once(".").chain(told).map(|word| path_at(word, command));
         let folder = folders.find(|folder| self.leads_to_secrets(folder))?;
-        Some(format!("`{folder}` would be served, in which what answers for a person lies"))
+        Some(format!("serving `{folder}` would show the keys with which a person answers"))
     }
 
     /// Why git must not take along or away what lies in a folder with settings of the person, as if it worked there.

@@ -3,7 +3,7 @@
 use domain::id::{AgentId, SessionId, TenantId, TurnId};
 use domain::lease::Fence;
 use domain::node::{GONE_AFTER, NodeState, SeenNode};
-use domain::store::{LeftTurn, Letter, LetterKind, SessionKey};
+use domain::store::{LeftTurn, Letter, LetterKind, SessionKey, Steerer};
 
 use crate::db::{Columns, Db, Dialect, Failure};
 
@@ -92,7 +92,7 @@ pub(crate) fn leave(db: &dyn Db, id: &str, cut: &[String]) -> Result<(), Failure
 /// Leaves a letter for whoever works the session now, if anybody does.
 pub(crate) fn post(db: &dyn Db, letter: &Letter) -> Result<bool, Failure> {
     let now = now_ms(db.dialect());
-    let sender = letter.by.as_ref().map(|by| serde_json::to_string(by).unwrap_or_default());
+    let sender = letter.by.as_ref().map(|by| serde_json::to_string(by).expect("names are plain JSON"));
     let posted = db.run(
         &format!(
             "INSERT INTO node_mail (tenant_id, session_id, at_ms, kind, body, sender) SELECT ?1::text, ?2::text, {now}, \
@@ -150,17 +150,25 @@ fn letters(db: &dyn Db, sql: &str, cells: &[crate::db::Cell<'_>]) -> Result<Vec<
     let read = |row: &dyn Columns| {
         let kind = row.string("kind")?;
         let foreign = || Failure::Foreign { what: "a row of `node_mail`".into(), why: format!("kind `{kind}`") };
-        let letter = Letter {
-            key: key(row)?,
-            kind: LetterKind::of(&kind).ok_or_else(foreign)?,
-            body: row.string("body")?,
-            by: row.maybe_text("sender")?.and_then(|text| serde_json::from_str(&text).ok()),
+        let (key, kind) = (key(row)?, LetterKind::of(&kind).ok_or_else(foreign)?);
+        let by = match sender(row.maybe_text("sender")?.as_deref()) {
+            Ok(by) => by,
+            // Whether they may still say it cannot be known, so nobody hears it.
+            Err(why) => {
+                tracing::warn!(session = %key.session, "security.message_taken_back: who sent it cannot be read: {why}");
+                return Ok(None);
+            }
         };
-        Ok((row.int("seq")?, letter))
+        Ok(Some((row.int("seq")?, Letter { key, kind, body: row.string("body")?, by })))
     };
-    let mut found = db.all(sql, cells, read)?;
+    let mut found: Vec<_> = db.all(sql, cells, read)?.into_iter().flatten().collect();
     found.sort_by_key(|(seq, _)| *seq);
     Ok(found.into_iter().map(|(_, letter)| letter).collect())
+}
+
+/// Who left a letter, as its row says; nobody where a node left it that does not say so.
+fn sender(text: Option<&str>) -> Result<Option<Steerer>, serde_json::Error> {
+    text.map(serde_json::from_str).transpose()
 }
 
 /// Tells every node.
@@ -203,4 +211,19 @@ fn key(row: &dyn Columns) -> Result<SessionKey, Failure> {
         tenant: TenantId::from(row.string("tenant_id")?.as_str()),
         session: SessionId::from(row.string("session_id")?.as_str()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sender_that_cannot_be_read_is_not_nobody() {
+        let anna = Steerer { user: "anna".to_owned(), key: Some("k".to_owned()) };
+        assert_eq!(sender(None).unwrap(), None);
+        assert_eq!(sender(Some(r#"{"user":"anna","key":"k"}"#)).unwrap(), Some(anna));
+        for text in ["", "{", "null", "{}", r#"{"key":"k"}"#] {
+            assert!(sender(Some(text)).is_err(), "{text}");
+        }
+    }
 }
