@@ -184,12 +184,12 @@ async fn with_code(response: Response, path: &str, hint: &str) -> Response {
     let said = axum::body::to_bytes(body, MAX_REFUSAL).await.unwrap_or_default();
     // The router names the verbs in a header that is added behind this.
     let verbs = verbs_at(path);
-    let message = match String::from_utf8_lossy(&said) {
-        said if !said.is_empty() => said.into_owned(),
-        _ if parts.status == StatusCode::METHOD_NOT_ALLOWED && !verbs.is_empty() => {
-            format!("{path} takes {verbs} only")
-        }
-        _ => parts.status.canonical_reason().unwrap_or_default().to_owned(),
+    let message = if !said.is_empty() {
+        String::from_utf8_lossy(&said).into_owned()
+    } else if parts.status == StatusCode::METHOD_NOT_ALLOWED && !verbs.is_empty() {
+        format!("{path} takes {verbs} only")
+    } else {
+        parts.status.canonical_reason().unwrap_or_default().to_owned()
     };
     refusal_at(path, parts.status, code, &format!("{message}{hint}"))
 }
