@@ -79,12 +79,14 @@ const ERRANDS: &[Errand] = &[
         command: &[
             "sh",
             "-c",
-            // The flag is for the program alone: what it is made of is built as for everything else.
-            "target=$(rustc -vV | sed -n 's/^host: //p') && unset RUSTC_WORKSPACE_WRAPPER \
-             && cargo rustc --quiet --locked --profile hook -p pintle-hook --bin pintle-hook --target \"$target\" \
+            // The flag is for the program alone: what it is made of is built as for everything else. What checks it is
+            // built as the tests of all crates are: by itself, it would have what it needs built anew.
+            "target=$(rustc -vV | sed -n 's/^host: //p') \
+             && env -u RUSTC_WORKSPACE_WRAPPER \
+             cargo rustc --quiet --locked --profile hook -p pintle-hook --bin pintle-hook --target \"$target\" \
              -- -C target-feature=+crt-static \
              && PINTLE_HOOK=\"${CARGO_TARGET_DIR:-$PWD/target}/$target/hook/pintle-hook\" \
-             cargo test --quiet --locked -p pintle-hook --test shipped",
+             cargo test --quiet --locked --workspace --test shipped",
         ],
     },
     Errand {
