@@ -297,6 +297,10 @@ fn in_mcp(row: &Row, message: &str, outcome: Outcome, what: &str) {
         AskedAgain => {
             assert_eq!(approve(&env, &id), Some(1), "{what}");
             check_again(&env, message, &id, what);
+            // Whoever refuses what would run now ends the call.
+            let second = waiting(&env, &id).id;
+            operate(&env, &["approvals", "refuse", &second]);
+            assert_eq!(hand.hear()["result"]["isError"], true, "{what}");
         }
         Nothing => unreachable!("no such case"),
     }
