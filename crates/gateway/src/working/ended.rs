@@ -2,6 +2,7 @@
 
 use agent::driver::TurnEnding;
 use agent::{Conversation, TurnReport};
+use domain::execution::masked;
 use domain::json::json;
 use domain::ruling::Aborted;
 
@@ -30,11 +31,11 @@ pub(super) fn outcome(run: &Run, report: TurnReport, replies: Vec<String>) -> Re
         TurnEnding::Cancelled => Ok(RunOutcome::Cancelled),
         TurnEnding::Blocked(denied) => {
             let details = json!({ "kind": "hook_blocked", "hook": denied.by, "runId": id });
-            Err(ApiError::precondition(denied.text()).with_details(details))
+            Err(ApiError::precondition(masked(&denied.text())).with_details(details))
         }
         TurnEnding::StoppedByHook(aborted) => {
             let details = json!({ "kind": "hook_stopped", "hook": aborted.by, "runId": id });
-            Err(ApiError::precondition(stopped_by(&aborted)).with_details(details))
+            Err(ApiError::precondition(masked(&stopped_by(&aborted))).with_details(details))
         }
         TurnEnding::Failed { stage, text } => {
             let kind = if report.at_limit { "iteration_limit" } else { "failed" };
@@ -43,7 +44,10 @@ pub(super) fn outcome(run: &Run, report: TurnReport, replies: Vec<String>) -> Re
                 "kind": kind, "stage": stage, "class": class, "runId": id, "effect": run.has_effect(),
             });
             let retry_after_ms = wait.flatten().map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
-            Err(ApiError { retry_after_ms, ..ApiError::new(ErrorCode::Unavailable, text).with_details(details) })
+            Err(ApiError {
+                retry_after_ms,
+                ..ApiError::new(ErrorCode::Unavailable, masked(&text)).with_details(details)
+            })
         }
         TurnEnding::Waiting(approval) => Ok(RunOutcome::Parked(vec![approval.id])),
     }
@@ -61,6 +65,7 @@ mod tests {
 
     use domain::checkpoint::CheckpointKind;
     use domain::id::{TenantId, TurnId};
+    use domain::ruling::{DenialGround, Denied};
     use domain::verdict::{Abort, AbortScope};
 
     use super::*;
@@ -107,5 +112,14 @@ mod tests {
         let failed = TurnEnding::Failed { stage: "llm".into(), text: "no".into() };
         let error = outcome(&run, report(failed), Vec::new()).unwrap_err();
         assert_eq!(error.details.unwrap()["runId"], "first");
+        // What hooks say is masked for people as where it is kept.
+        let denied = Denied {
+            by: "guard".into(),
+            at: CheckpointKind::UserPromptSubmit,
+            reason: "not with sk-abcdEFGH1234".into(),
+            ground: DenialGround::Said,
+        };
+        let error = outcome(&run, report(TurnEnding::Blocked(denied)), Vec::new()).unwrap_err();
+        assert_eq!(error.message, "hook blocked user_prompt_submit: guard: not with [REDACTED]");
     }
 }
