@@ -4,7 +4,6 @@ use agent::driver::TurnEnding;
 use agent::{Conversation, TurnReport};
 use domain::execution::masked;
 use domain::json::json;
-use domain::ruling::Aborted;
 
 use crate::error::{ApiError, ErrorCode};
 use crate::outcome::RunOutcome;
@@ -35,7 +34,7 @@ pub(super) fn outcome(run: &Run, report: TurnReport, replies: Vec<String>) -> Re
         }
         TurnEnding::StoppedByHook(aborted) => {
             let details = json!({ "kind": "hook_stopped", "hook": aborted.by, "runId": id });
-            Err(ApiError::precondition(masked(&stopped_by(&aborted))).with_details(details))
+            Err(ApiError::precondition(masked(&aborted.text_with_hook())).with_details(details))
         }
         TurnEnding::Failed { stage, text } => {
             let kind = if report.at_limit { "iteration_limit" } else { "failed" };
@@ -53,12 +52,6 @@ pub(super) fn outcome(run: &Run, report: TurnReport, replies: Vec<String>) -> Re
     }
 }
 
-/// The text of an order to stop, with the hook that gave it: what the protocol says of a turn does not name it.
-fn stopped_by(aborted: &Aborted) -> String {
-    let (text, by) = (aborted.text(), format!("hook \"{}\"", aborted.by));
-    if text.contains(&by) { text } else { format!("{text} ({by})") }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -66,23 +59,10 @@ mod tests {
     use domain::checkpoint::CheckpointKind;
     use domain::id::{TenantId, TurnId};
     use domain::ruling::{DenialGround, Denied};
-    use domain::verdict::{Abort, AbortScope};
 
     use super::*;
     use crate::run::{Asker, RunParts};
     use crate::session_name::{Channel, SessionName};
-
-    #[test]
-    fn a_stop_names_the_hook_that_ordered_it_once() {
-        let order = |abort_scope| Aborted {
-            by: "guard".into(),
-            at: CheckpointKind::BeforeLlm,
-            abort: Abort { abort_scope, reason: "too far".into() },
-        };
-        let turn = "hook aborted turn during before_llm: too far (hook \"guard\")";
-        assert_eq!(stopped_by(&order(AbortScope::Turn)), turn);
-        assert_eq!(stopped_by(&order(AbortScope::Run)), "hook \"guard\" stopped the run: too far");
-    }
 
     #[test]
     fn further_turns_of_a_run_are_the_run_that_clients_know() {
