@@ -134,6 +134,7 @@ test("a refused call is understood and let through once in four clicks", async (
       await page.reload();
     }
     await page.getByRole("button", { name: "Approve once" }).waitFor();
+    await page.getByText("in place of no-force-push: an exception made by anna").first().waitFor();
     await page.locator("[data-kind=asked]").getByText("A person will be asked").waitFor();
     await expect.poll(() => page.locator("[data-kind=call]").allInnerTexts()).toEqual([expect.stringContaining(WHY)]);
     await page.getByRole("status").getByText("A call waits for a person.").waitFor();

@@ -62,7 +62,7 @@ export function LetThrough({ hook, span, turn }: { hook: TurnHook; span: TurnSpa
 function Ask({ rule, tool, input, turn, onClose }: { rule: Hook; tool: string; input: JsonObject; turn: TurnLine; onClose: () => void }) {
   const all = useWords();
   const words = all.turns.letThrough;
-  const { connection } = useWire();
+  const { connection, me } = useWire();
   const queries = useQueryClient();
   const navigate = useNavigate();
   const [error, setError] = useState<unknown>();
@@ -71,7 +71,7 @@ function Ask({ rule, tool, input, turn, onClose }: { rule: Hook; tool: string; i
     setBusy(true);
     setError(undefined);
     try {
-      await connection.request("hooks.create", exception(rule, tool, input, words.reason(rule.name || rule.id)));
+      await connection.request("hooks.create", exception(rule, tool, input, words.reason(tool, rule.name || rule.id, me.user_id)));
       await queries.invalidateQueries({ queryKey: ["hooks"] });
       // What comes of it stands in the conversation.
       connection.request("chat.send", { sessionKey: turn.sessionKey, message: words.again(tool), stream: true }).catch(() => undefined);

@@ -8,7 +8,7 @@ export const healthEn = {
   wrong: {
     doctor: "A doctor check failed",
     part: "A part of the server does not answer",
-    unproven: "A guard is not proven",
+    unproven: "A guard is broken or has not answered yet",
     tripped: "A hook was switched off by its breaker",
     off: "A hook cannot act here",
     spent: "The budget for judges is spent",
@@ -28,7 +28,7 @@ export const healthEn = {
     run: "Run doctor",
     runs: "Running…",
     failedAbout: "These are on, but doctor could not prove that they work.",
-    armed: (n: number, all: number) => `${n} of ${count(all, "guard is", "guards are")} armed.`,
+    armed: (n: number, all: number) => `Doctor proved ${n} of ${count(all, "guard", "guards")}.`,
     states: { ok: "good", note: "check it", failed: "failed" },
     stderr: "Standard error",
   },

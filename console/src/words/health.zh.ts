@@ -6,7 +6,7 @@ export const healthZh = {
   wrong: {
     doctor: "doctor 有检查未通过",
     part: "服务器有组成部分没有应答",
-    unproven: "有守卫尚未验证",
+    unproven: "有守卫已损坏或尚未应答",
     tripped: "有钩子被熔断器关闭",
     off: "有钩子在此无法生效",
     spent: "评判预算已用完",
@@ -26,7 +26,7 @@ export const healthZh = {
     run: "运行 doctor",
     runs: "运行中…",
     failedAbout: "这些钩子已启用，但诊断未能证明它们有效。",
-    armed: (n: number, all: number) => `${all} 个守卫中有 ${n} 个已就绪。`,
+    armed: (n: number, all: number) => `doctor 已验证 ${all} 个守卫中的 ${n} 个。`,
     states: { ok: "正常", note: "请留意", failed: "失败" },
     stderr: "标准错误",
   },

@@ -153,7 +153,7 @@ export const turns = {
     about: (hook: string) => `The agent is asked to make exactly this call again. A person is asked about it, and an approval lets this one call through. ${hook} refuses every other call as before.`,
     stays: (hook: string, name: string) => `This adds the rule “${name}”. The rule stays after the approval: each time the agent makes this same call, a person is asked, until somebody deletes the rule. Then ${hook} refuses the call again.`,
     sends: "This message is sent to the conversation in your name:",
-    reason: (hook: string) => `a person decides about this call, in place of ${hook}`,
+    reason: (tool: string, hook: string, who: string) => `a person decides about this call of ${tool}, in place of ${hook}: an exception made by ${who}`,
     again: (tool: string) => `Try the refused call of ${tool} again, exactly as it was. A person will be asked.`,
     confirm: "Ask, and try again",
     not: {

@@ -153,7 +153,7 @@ export const turns: Words["turns"] = {
     about: (hook) => `智能体会再次运行完全相同的调用。届时会询问人员，批准后仅放行这一次。${hook} 仍会阻止其他所有调用。`,
     stays: (hook, name) => `这会新增规则“${name}”。批准之后它不会消失：智能体每次运行相同的调用，都会询问人员，直到有人删除该规则。删除后，${hook} 会重新阻止此调用。`,
     sends: "将以您的名义向对话发送此消息：",
-    reason: (hook) => `此调用由人员决定，不再由 ${hook} 决定`,
+    reason: (tool, hook, who) => `此 ${tool} 调用由人员决定，不再由 ${hook} 决定：${who} 设置的例外`,
     again: (tool) => `请完全照原样重试被阻止的 ${tool} 调用，届时会询问人员。`,
     confirm: "询问并重试",
     not: {

@@ -16,6 +16,7 @@ use crate::rule::{Fallback, HandlerType};
 use crate::ruling::{DenialGround, Ruling};
 use crate::verdict::{ParsedVerdict, Reason, Verdict};
 
+mod asking;
 mod failing;
 mod ruling;
 mod wanting;
@@ -68,7 +69,7 @@ pub struct Chain<'a, C: Checkpoint> {
     /// Places in the row of those that were asked, for a settling pass.
     asked: Vec<usize>,
     last_rewriter: Option<usize>,
-    /// The place of the first hook that wants a person to say, its name, and what it asks.
+    /// The place of the hook that asks a person, its name, and what it asks.
     question: Option<(usize, HookName, C::Ask)>,
     /// The notes that hooks want the model to read besides, by place: what a hook says in the second pass replaces the
     /// first.
@@ -346,15 +347,6 @@ impl<'a, C: Checkpoint> Chain<'a, C> {
             };
         }
         Ok(())
-    }
-
-    /// Keeps that a person must say. The first hook that wants it is the one that asks; what it says in the second pass
-    /// takes the place of what it said in the first.
-    fn ask(&mut self, hook: &Hook, why: C::Ask) {
-        let place = self.place_now();
-        if self.question.as_ref().is_none_or(|(first, _, _)| *first == place) {
-            self.question = Some((place, hook.name.clone(), why));
-        }
     }
 
     fn note(&mut self, hook: &Hook, text: String) {

@@ -274,6 +274,8 @@ pub struct RuleDetails {
     pub breaker: BreakerPolicy,
     /// The fallback that counts while the breaker is open.
     pub on_trip: Fallback,
+    /// Whether it asks a person about calls that another rule refuses.
+    pub is_exception: bool,
 }
 
 /// The rights of a hook: what it may change of what it is asked about.

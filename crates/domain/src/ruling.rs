@@ -127,6 +127,12 @@ impl Aborted {
             AbortScope::Run => format!("hook \"{}\" stopped the run: {reason}", self.by),
         }
     }
+
+    /// The same for people who ask who stopped it: what the protocol says of a turn does not name the hook.
+    pub fn text_with_hook(&self) -> String {
+        let (text, by) = (self.text(), format!("hook \"{}\"", self.by));
+        if text.contains(&by) { text } else { format!("{text} ({by})") }
+    }
 }
 
 impl<C: Checkpoint> Ruling<C> {
@@ -140,5 +146,22 @@ impl<C: Checkpoint> Ruling<C> {
             Self::Deny(_) => VerdictKind::Deny,
             Self::Abort(aborted) => aborted.word(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stop_names_the_hook_that_ordered_it_once() {
+        let order = |abort_scope| Aborted {
+            by: "guard".into(),
+            at: CheckpointKind::BeforeLlm,
+            abort: Abort { abort_scope, reason: "too far".into() },
+        };
+        let turn = "hook aborted turn during before_llm: too far (hook \"guard\")";
+        assert_eq!(order(AbortScope::Turn).text_with_hook(), turn);
+        assert_eq!(order(AbortScope::Run).text_with_hook(), "hook \"guard\" stopped the run: too far");
     }
 }

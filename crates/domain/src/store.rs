@@ -45,7 +45,7 @@ pub use hooks::{
 pub use identity::{
     ApiKey, ConsoleSession, IdentityStore, KeyScope, Member, SecretDigest, SessionOrigin, SessionSecrets, SignInLink,
 };
-pub use identity_change::{IDENTITY_ACTIONS, IdentityChange};
+pub use identity_change::{IdentityAction, IdentityChange};
 pub use nodes::{Letter, LetterKind, NodeStore, Steerer};
 pub use record_query::RecordQuery;
 pub use row::{MAX_PATCH_BYTES, MAX_ROW_DEPTH};

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domain::approval::{
-    Approval, ApprovalMode, ApprovalStanding, ApprovalState, CallHandling, HooksDecision, PersonAnswer, handling,
-    refusal,
+    Approval, ApprovalFlaw, ApprovalMode, ApprovalStanding, ApprovalState, CallHandling, HooksDecision, PersonAnswer,
+    handling, refusal,
 };
 use domain::clearing::ApprovalQuestion;
 use domain::identity::Identity;
@@ -67,9 +67,6 @@ const TOO_LATE: &str = "Tool execution was not approved in time";
 
 /// The refusal of a call whose question the store did not take.
 const NOT_KEPT: &str = "Tool execution needs a person's approval, and the question could not be kept";
-
-/// The refusal of a call that a person approved, and whose approval somebody altered since.
-const ALTERED: &str = "Tool execution needs a person's approval, and what was kept of it was altered";
 
 /// Where a question stands.
 pub(crate) enum QuestionResult {
@@ -299,11 +296,24 @@ fn left_open(it: Approval, now: jiff::Timestamp) -> Option<OpenQuestion> {
         ApprovalState::Refused => no(&refusal(it.answered_by.as_deref(), &it.note)),
         ApprovalState::Expired => no(TOO_LATE),
         ApprovalState::Waiting => Some(OpenQuestion::Waiting(Box::new(it))),
-        // The row says yes or nothing yet, and somebody touched it: without a hook that asks again, that is no leave.
-        ApprovalState::Void if it.is_altered() => no(ALTERED),
+        // The row says yes or nothing yet, and it does not hold: without a hook that asks again, that is no leave.
+        ApprovalState::Void if it.is_altered() => no(&does_not_count(it.flaw())),
         ApprovalState::Approved => it.place.map(OpenQuestion::There),
         ApprovalState::Used | ApprovalState::Void => None,
     }
+}
+
+/// The refusal of a call whose question or answer does not hold. What there is to do about a key is not for the model.
+fn does_not_count(flaw: Option<ApprovalFlaw>) -> String {
+    let why = match flaw {
+        Some(ApprovalFlaw::OtherKey) => "another key than the one here sealed it",
+        Some(ApprovalFlaw::BrokenSeal) => "its seal does not fit: it was altered, or another key sealed it",
+        Some(ApprovalFlaw::Unsealed) => "its answer carries no seal",
+        Some(ApprovalFlaw::UsedBefore) => "it was used before",
+        Some(ApprovalFlaw::BrokenChain) => "nothing says that it was not used before",
+        Some(ApprovalFlaw::Altered) | None => "it was altered",
+    };
+    format!("Tool execution needs a person's approval, and what was kept of it does not count: {why}")
 }
 
 /// A refusal that names the hook that wanted a person to say.
@@ -347,6 +357,25 @@ mod tests {
             asked.answer(said, now).unwrap();
             let text = format!("Tool execution {text} answered within 4 s (asked by hook \"gate\")");
             assert_eq!(left_open(asked, now), Some(OpenQuestion::No(text)));
+        }
+    }
+
+    #[test]
+    fn what_another_key_sealed_is_not_called_altered() {
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        let id = CallId::from("c1");
+        let call = ToolCall { id, tool: "exec".into(), raw_tool: "exec".into(), arguments: Object::new() };
+        let question = ApprovalQuestion { call: &call, by: &HookName::from("gate"), why: &Reason::new("risky") };
+        let who = Identity::top("main", "s", TurnId::from("t"));
+        let asked = Approval::question("a".to_owned(), &who, question, now);
+        for (flaw, why) in [
+            (ApprovalFlaw::OtherKey, "another key than the one here sealed it"),
+            (ApprovalFlaw::BrokenSeal, "its seal does not fit: it was altered, or another key sealed it"),
+            (ApprovalFlaw::Altered, "it was altered"),
+        ] {
+            let answered = Approval { state: ApprovalState::Approved, flaw: Some(flaw), ..asked.clone() };
+            let Some(OpenQuestion::No(text)) = left_open(answered, now) else { panic!("{flaw:?} gives no leave") };
+            assert!(text.contains(&format!("does not count: {why} (asked by")), "{text}");
         }
     }
 }

@@ -94,7 +94,7 @@ impl Dispatcher {
         let ruled = EventRuling {
             text: match &concluded.ruling {
                 Ruling::Deny(denied) => Some(denied.text()),
-                Ruling::Abort(aborted) => Some(aborted.text()),
+                Ruling::Abort(aborted) => Some(aborted.text_with_hook()),
                 Ruling::Proceed | Ruling::Respond { .. } | Ruling::Ask { .. } => None,
             },
             ..EventRuling::word(concluded.ruling.word(concluded.changed))

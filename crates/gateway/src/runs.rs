@@ -247,6 +247,8 @@ impl StoppedBy {
 
 fn blocked(record: &EventRecord) -> Option<Value> {
     let StoppedBy { hook_id, hook, checkpoint, reason } = StoppedBy::of(record)?;
+    // People read it, as they read what is kept; the model has it as the hook said it.
+    let reason = masked(&reason);
     let mut payload = json!({ "hookId": hook_id, "name": hook, "event": at_name(checkpoint), "reason": reason });
     if let Some(call) = &record.who.tool_call_id {
         payload["toolCallId"] = json!(call);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use agent::driver::TurnEnding;
 use agent::{Conversation, TextRequest};
 use domain::approval::{Approval, ApprovalState, PersonAnswer};
+use domain::execution::masked;
 use domain::history::SignedContent;
 use domain::id::TurnId;
 use domain::json::json;
@@ -336,7 +337,7 @@ impl Shared {
                     }
                     Ended::Failed { why, .. } => {
                         let details = json!({ "kind": "failed", "runId": turn, "effect": run.has_effect() });
-                        RunOutcome::Failed(ApiError::new(ErrorCode::Unavailable, why).with_details(details))
+                        RunOutcome::Failed(ApiError::new(ErrorCode::Unavailable, masked(&why)).with_details(details))
                     }
                     Ended::Cancelled { .. } => RunOutcome::Cancelled,
                 }));

@@ -252,7 +252,7 @@ async fn the_record_of_an_event_says_what_the_loop_did() {
     let mut host = Parts::of(json!([{"text": "x"}])).host();
     host.mount(vec![host.engine.native("h", 0, Arc::new(rule))]);
     host.turn("go").await;
-    let text = "hook aborted turn during after_llm: enough";
+    let text = "hook aborted turn during after_llm: enough (hook \"h\")";
     assert_eq!(
         rulings(&host),
         [

@@ -9,7 +9,7 @@ pub enum ApprovalFlaw {
     Altered,
     /// It says that it was answered, and nobody sealed that.
     Unsealed,
-    /// Its answer is not the one that was sealed.
+    /// Its seal is not over what stands there, or not of a key that is here.
     BrokenSeal,
     /// Nothing that was sealed in its store is sealed with a key that is here: it may be as it was asked and answered.
     OtherKey,
@@ -24,7 +24,7 @@ impl fmt::Display for ApprovalFlaw {
         f.write_str(match self {
             Self::Altered => "what stands in the store is not what was asked",
             Self::Unsealed => "its answer carries no seal: an older version wrote it, or no person gave it",
-            Self::BrokenSeal => "its answer was altered in the store: the seal does not fit",
+            Self::BrokenSeal => "its seal does not fit: it was altered in the store, or another key sealed it",
             Self::OtherKey => {
                 "the key here differs from the one that sealed it; set `PINTLE_ENCRYPTION_KEY` as it is set where it was \
                  asked"

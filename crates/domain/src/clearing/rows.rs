@@ -41,7 +41,7 @@ pub fn rows(
             (Some(format!("waits for a person{why} (hook \"{by}\")")), CheckpointKind::PreToolUse)
         }
         ClearingOutcome::Refused { denied, .. } => (Some(denied.text()), denied.at),
-        ClearingOutcome::Abort { aborted, .. } => (Some(aborted.text()), aborted.at),
+        ClearingOutcome::Abort { aborted, .. } => (Some(aborted.text_with_hook()), aborted.at),
     };
     let substituted = matches!(outcome, ClearingOutcome::Substituted { .. });
     let kept = |kind: CheckpointKind, row: &RecordLines| {

@@ -53,6 +53,7 @@ fn stored(record: Record, handler: HandlerType) -> Record {
         rights: Rights::Nothing,
         breaker: BreakerPolicy::ALL[0],
         on_trip: Fallback::Block,
+        is_exception: false,
     };
     Record { family: Family::Rule, stored: Some(Arc::new(stored)), ..record }
 }

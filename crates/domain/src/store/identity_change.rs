@@ -31,37 +31,87 @@ pub enum IdentityChange<'a> {
     TenantAccepted(&'a Tenant),
 }
 
-/// The actions that entries about such changes name.
-pub const IDENTITY_ACTIONS: [&str; 11] = [
-    "key_created",
-    "key_revoked",
-    "member_added",
-    "member_changed",
-    "member_removed",
-    "tenant_created",
-    "tenant_disabled",
-    "tenant_enabled",
-    "key_accepted",
-    "member_accepted",
-    "tenant_accepted",
-];
+/// The action that an entry about such a change names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdentityAction {
+    /// A key was made.
+    KeyCreated,
+    /// A key counts no more.
+    KeyRevoked,
+    /// A member was added.
+    MemberAdded,
+    /// A member has another role, or may come in or not.
+    MemberChanged,
+    /// A member was taken out.
+    MemberRemoved,
+    /// A tenant was made.
+    TenantCreated,
+    /// A tenant was closed.
+    TenantDisabled,
+    /// A tenant was opened again.
+    TenantEnabled,
+    /// Somebody took a key as it was found.
+    KeyAccepted,
+    /// Somebody took a member as it was found.
+    MemberAccepted,
+    /// Somebody took the name of a tenant as it was found.
+    TenantAccepted,
+}
+
+impl IdentityAction {
+    /// Every action.
+    pub const ALL: [Self; 11] = [
+        Self::KeyCreated,
+        Self::KeyRevoked,
+        Self::MemberAdded,
+        Self::MemberChanged,
+        Self::MemberRemoved,
+        Self::TenantCreated,
+        Self::TenantDisabled,
+        Self::TenantEnabled,
+        Self::KeyAccepted,
+        Self::MemberAccepted,
+        Self::TenantAccepted,
+    ];
+
+    /// Its word in the chain.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::KeyCreated => "key_created",
+            Self::KeyRevoked => "key_revoked",
+            Self::MemberAdded => "member_added",
+            Self::MemberChanged => "member_changed",
+            Self::MemberRemoved => "member_removed",
+            Self::TenantCreated => "tenant_created",
+            Self::TenantDisabled => "tenant_disabled",
+            Self::TenantEnabled => "tenant_enabled",
+            Self::KeyAccepted => "key_accepted",
+            Self::MemberAccepted => "member_accepted",
+            Self::TenantAccepted => "tenant_accepted",
+        }
+    }
+
+    /// The action with this word.
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.word() == word)
+    }
+}
 
 impl IdentityChange<'_> {
-    /// What was done, in a word of [`IDENTITY_ACTIONS`].
-    pub fn action(&self) -> &'static str {
-        let [created, revoked, added, changed, removed, begun, closed, opened, key, member, tenant] = IDENTITY_ACTIONS;
+    /// What was done.
+    pub fn action(&self) -> IdentityAction {
         match self {
-            Self::KeyCreated(_) => created,
-            Self::KeyRevoked(_) => revoked,
-            Self::MemberAdded(_) => added,
-            Self::MemberChanged(_) => changed,
-            Self::MemberRemoved(_) => removed,
-            Self::TenantCreated(_) => begun,
-            Self::TenantDisabled(_) => closed,
-            Self::TenantEnabled(_) => opened,
-            Self::KeyAccepted(_) => key,
-            Self::MemberAccepted(_) => member,
-            Self::TenantAccepted(_) => tenant,
+            Self::KeyCreated(_) => IdentityAction::KeyCreated,
+            Self::KeyRevoked(_) => IdentityAction::KeyRevoked,
+            Self::MemberAdded(_) => IdentityAction::MemberAdded,
+            Self::MemberChanged(_) => IdentityAction::MemberChanged,
+            Self::MemberRemoved(_) => IdentityAction::MemberRemoved,
+            Self::TenantCreated(_) => IdentityAction::TenantCreated,
+            Self::TenantDisabled(_) => IdentityAction::TenantDisabled,
+            Self::TenantEnabled(_) => IdentityAction::TenantEnabled,
+            Self::KeyAccepted(_) => IdentityAction::KeyAccepted,
+            Self::MemberAccepted(_) => IdentityAction::MemberAccepted,
+            Self::TenantAccepted(_) => IdentityAction::TenantAccepted,
         }
     }
 
@@ -110,7 +160,7 @@ impl IdentityChange<'_> {
         let taken = if let Self::KeyAccepted(key) = self { Some(*key) } else { None };
         let revoked = taken.map(|key| ("revoked", Value::from(key.revoked_at.is_some())));
         let every: [(&str, Value); 4] = [
-            ("action", self.action().into()),
+            ("action", self.action().word().into()),
             ("actor", by.name.as_str().into()),
             ("at", by.at.to_string().into()),
             ("tenant_id", self.tenant().as_str().into()),
@@ -124,6 +174,14 @@ impl IdentityChange<'_> {
 mod tests {
     use super::*;
     use crate::caller_role::CallerRole;
+
+    #[test]
+    fn every_action_is_found_by_its_word() {
+        for action in IdentityAction::ALL {
+            assert_eq!(IdentityAction::named(action.word()), Some(action));
+        }
+        assert_eq!(IdentityAction::named("store_accepted"), None);
+    }
 
     #[test]
     fn an_entry_says_who_did_what_to_whom() {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::approval::{Approval, ApprovalState, PersonAnswer};
+use domain::execution::masked;
 use domain::json::{Value, json, to_value};
 use domain::store::{ApprovalQuery, SessionKey, StoreError, TenantScope};
 use host::config::ApproversConfig;
@@ -240,6 +241,7 @@ impl Approvers {
 fn shown(approval: &Approval, who: &Principal) -> Value {
     let mut shown = to_value(approval).unwrap_or_else(|_| json!({ "id": approval.id }));
     let name = SessionName::kept(approval.session_id.as_str().split('/').next().unwrap_or_default());
+    shown["reason"] = json!(masked(&approval.reason));
     shown["subAgent"] = json!(approval.session_id.as_str().contains('/'));
     if let Some(name) = name {
         shown["sessionKey"] = json!(name.shown_to(who));
@@ -282,6 +284,13 @@ mod tests {
             assert_eq!((&shown["approvers"]["you"], &shown["tenant_id"]), (&json!(false), &Value::Null));
             assert_eq!(shown.get("tenantId").is_some(), sees, "{role:?}");
         }
+    }
+
+    #[test]
+    fn the_reason_of_a_question_is_masked_for_whoever_reads_it() {
+        let approval = Approval { reason: "it has sk-abcdEFGH1234".into(), ..asked() };
+        let shown = Approvers(BTreeMap::new()).shown(&approval, &somebody("anna", CallerRole::Operator));
+        assert_eq!(shown["reason"], "it has [REDACTED]");
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use agent::driver::TurnEnding;
 use agent::{Conversation, TurnReport};
+use domain::execution::masked;
 use domain::json::json;
-use domain::ruling::Aborted;
 
 use crate::error::{ApiError, ErrorCode};
 use crate::outcome::RunOutcome;
@@ -30,11 +30,11 @@ pub(super) fn outcome(run: &Run, report: TurnReport, replies: Vec<String>) -> Re
         TurnEnding::Cancelled => Ok(RunOutcome::Cancelled),
         TurnEnding::Blocked(denied) => {
             let details = json!({ "kind": "hook_blocked", "hook": denied.by, "runId": id });
-            Err(ApiError::precondition(denied.text()).with_details(details))
+            Err(ApiError::precondition(masked(&denied.text())).with_details(details))
         }
         TurnEnding::StoppedByHook(aborted) => {
             let details = json!({ "kind": "hook_stopped", "hook": aborted.by, "runId": id });
-            Err(ApiError::precondition(stopped_by(&aborted)).with_details(details))
+            Err(ApiError::precondition(masked(&aborted.text_with_hook())).with_details(details))
         }
         TurnEnding::Failed { stage, text } => {
             let kind = if report.at_limit { "iteration_limit" } else { "failed" };
@@ -43,16 +43,13 @@ pub(super) fn outcome(run: &Run, report: TurnReport, replies: Vec<String>) -> Re
                 "kind": kind, "stage": stage, "class": class, "runId": id, "effect": run.has_effect(),
             });
             let retry_after_ms = wait.flatten().map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
-            Err(ApiError { retry_after_ms, ..ApiError::new(ErrorCode::Unavailable, text).with_details(details) })
+            Err(ApiError {
+                retry_after_ms,
+                ..ApiError::new(ErrorCode::Unavailable, masked(&text)).with_details(details)
+            })
         }
         TurnEnding::Waiting(approval) => Ok(RunOutcome::Parked(vec![approval.id])),
     }
-}
-
-/// The text of an order to stop, with the hook that gave it: what the protocol says of a turn does not name it.
-fn stopped_by(aborted: &Aborted) -> String {
-    let (text, by) = (aborted.text(), format!("hook \"{}\"", aborted.by));
-    if text.contains(&by) { text } else { format!("{text} ({by})") }
 }
 
 #[cfg(test)]
@@ -61,23 +58,11 @@ mod tests {
 
     use domain::checkpoint::CheckpointKind;
     use domain::id::{TenantId, TurnId};
-    use domain::verdict::{Abort, AbortScope};
+    use domain::ruling::{DenialGround, Denied};
 
     use super::*;
     use crate::run::{Asker, RunParts};
     use crate::session_name::{Channel, SessionName};
-
-    #[test]
-    fn a_stop_names_the_hook_that_ordered_it_once() {
-        let order = |abort_scope| Aborted {
-            by: "guard".into(),
-            at: CheckpointKind::BeforeLlm,
-            abort: Abort { abort_scope, reason: "too far".into() },
-        };
-        let turn = "hook aborted turn during before_llm: too far (hook \"guard\")";
-        assert_eq!(stopped_by(&order(AbortScope::Turn)), turn);
-        assert_eq!(stopped_by(&order(AbortScope::Run)), "hook \"guard\" stopped the run: too far");
-    }
 
     #[test]
     fn further_turns_of_a_run_are_the_run_that_clients_know() {
@@ -107,5 +92,14 @@ mod tests {
         let failed = TurnEnding::Failed { stage: "llm".into(), text: "no".into() };
         let error = outcome(&run, report(failed), Vec::new()).unwrap_err();
         assert_eq!(error.details.unwrap()["runId"], "first");
+        // What hooks say is masked for people as where it is kept.
+        let denied = Denied {
+            by: "guard".into(),
+            at: CheckpointKind::UserPromptSubmit,
+            reason: "not with sk-abcdEFGH1234".into(),
+            ground: DenialGround::Said,
+        };
+        let error = outcome(&run, report(TurnEnding::Blocked(denied)), Vec::new()).unwrap_err();
+        assert_eq!(error.message, "hook blocked user_prompt_submit: guard: not with [REDACTED]");
     }
 }

@@ -67,6 +67,9 @@ struct Check {
     /// Whether a guard does not guard because of it.
     #[serde(skip)]
     guard: bool,
+    /// Whether it is a guard that nobody asked, as one whose answer costs tokens.
+    #[serde(skip)]
+    is_unasked: bool,
     /// The diagnostic that it says, if it says one.
     #[serde(skip)]
     diagnostic: Option<Diagnostic>,
@@ -94,6 +97,7 @@ impl Check {
             message: message.into(),
             stderr: String::new(),
             guard: false,
+            is_unasked: false,
             diagnostic: None,
         }
     }
@@ -162,6 +166,9 @@ struct Findings {
 #[derive(Clone, Copy, Serialize)]
 struct Guards {
     armed: usize,
+    /// Those that nobody asked: neither proven nor bad.
+    #[serde(skip)]
+    unasked: usize,
     total: usize,
 }
 
@@ -172,7 +179,7 @@ pub(super) fn run(global: &Global, args: &DoctorArgs) -> Result<u8, CliError> {
             // Whoever asked for JSON reads what is wrong there, too.
             if let Some(found) = unreadable(global.config.as_deref()).filter(|_| args.json) {
                 let checks = vec![Check::new("configuration", "", State::Failed, found.to_string())];
-                let findings = Findings { checks, guards: Guards { armed: 0, total: 0 } };
+                let findings = Findings { checks, guards: Guards { armed: 0, unasked: 0, total: 0 } };
                 terminal::say(&findings.json()?)?;
             }
             return Err(error.into());
@@ -199,8 +206,9 @@ pub(super) fn run(global: &Global, args: &DoctorArgs) -> Result<u8, CliError> {
     checks.extend(found);
     say_once(&mut checks);
     let of_guards = || checks.iter().filter(|check| check.what == "guard");
-    let armed = of_guards().filter(|check| check.state != State::Failed).count();
-    let findings = Findings { guards: Guards { armed, total: of_guards().count() }, checks };
+    let unasked = of_guards().filter(|check| check.is_unasked).count();
+    let armed = of_guards().filter(|check| check.state != State::Failed && !check.is_unasked).count();
+    let findings = Findings { guards: Guards { armed, unasked, total: of_guards().count() }, checks };
     terminal::say(&if args.json { findings.json()? } else { findings.plain(global.verbose > 0, out_columns()) })?;
     Ok(findings.code())
 }
@@ -274,8 +282,13 @@ impl Findings {
                 table.line(format!("    {}", clean(line)), 6);
             }
         }
-        let Guards { armed, total } = self.guards;
-        let style = if armed == total { GOOD } else { BAD };
-        format!("{}\n{style}guards armed {armed}/{total}{style:#}\n", table.text(columns))
+        let Guards { armed, unasked, total } = self.guards;
+        let style = match (armed == total, armed + unasked == total) {
+            (true, _) => GOOD,
+            (false, true) => NOTE,
+            (false, false) => BAD,
+        };
+        let not_asked = if unasked == 0 { String::new() } else { format!(", not asked {unasked}") };
+        format!("{}\n{style}guards armed {armed}/{total}{not_asked}{style:#}\n", table.text(columns))
     }
 }

@@ -85,6 +85,7 @@ fn hook(row: &Rule, agents: &[AgentId], (matcher, condition, broken): Compiled) 
         rights: rights(row),
         breaker: row.breaker,
         on_trip: row.on_trip,
+        is_exception: row.exception_of().is_some(),
     };
     Hook {
         name: HookName::from(row.label()),

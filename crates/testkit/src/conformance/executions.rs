@@ -64,6 +64,7 @@ pub fn by(id: &HookId, outcome: HookOutcome) -> Record {
         rights: Rights::Nothing,
         breaker: BreakerPolicy::All,
         on_trip: Fallback::Block,
+        is_exception: false,
     };
     Record { family: Family::Rule, stored: Some(Arc::new(stored)), ..hook("guard", outcome) }
 }

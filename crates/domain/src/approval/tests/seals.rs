@@ -115,6 +115,14 @@ fn what_was_altered_is_void_and_asked_again_with_the_reason() {
 }
 
 #[test]
+fn a_question_that_says_what_was_asked_may_be_of_another_key() {
+    let (it, _) = sealed(ApprovalState::Waiting);
+    let foreign = ApprovalKey::of(&[8; 32]).seal(&it);
+    let it = it.examined(Some(&key()), Some(&foreign));
+    assert_eq!((it.flaw, it.state_at(after(1))), (Some(ApprovalFlaw::BrokenSeal), ApprovalState::Void));
+}
+
+#[test]
 fn what_was_altered_takes_no_answer() {
     let (mut it, seal) = sealed(ApprovalState::Waiting);
     it.arguments = crate::testing::args("echo harmless");

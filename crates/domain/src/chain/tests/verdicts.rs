@@ -1,7 +1,10 @@
 //! What hooks say, and what it comes to.
 
 use super::*;
+use crate::breaker::BreakerPolicy;
 use crate::checkpoint::Reply;
+use crate::id::{HookId, TenantId};
+use crate::rule::{Rights, RuleDetails};
 
 #[test]
 fn refusals_name_the_hook_and_carry_its_reason() {
@@ -144,6 +147,38 @@ fn an_ask_is_kept_and_a_later_deny_wins() {
         pre_tool_use c not run, decided by b
         ",
     );
+}
+
+#[test]
+fn the_question_is_that_of_an_exception_wherever_it_stands_among_those_that_ask() {
+    let of_store = |name: &str, is_exception| {
+        let stored = RuleDetails {
+            id: HookId::from(name),
+            tenant: TenantId::default_tenant(),
+            version: 1,
+            handler: HandlerType::Script,
+            created_at: String::new(),
+            condition: None,
+            rights: Rights::Nothing,
+            breaker: BreakerPolicy::All,
+            on_trip: Fallback::Block,
+            is_exception,
+        };
+        Hook { family: Family::Rule, stored: Some(Arc::new(stored)), ..hook(name, &[AtPreToolUse]) }
+    };
+    let asked = |rules: &[(&str, bool)]| {
+        let gate = Hook { family: Family::Native, ..hook("ask main", &[AtPreToolUse]) };
+        let hooks = [gate].into_iter().chain(rules.iter().map(|&(name, is)| of_store(name, is))).collect();
+        let script = rules.iter().fold(Script::default(), |script, &(name, _)| {
+            script.says(name, Verdict::<PreToolUse>::Ask("of this call".into()))
+        });
+        let script = script.says("ask main", Verdict::<PreToolUse>::Ask("of every call".into()));
+        ruled(&conclude(hooks, Agent::with(&[]), pre_tool_use(), script).ruling)
+    };
+    assert_eq!(asked(&[("a", false)]), "ask main asks");
+    assert_eq!(asked(&[("a", false), ("instead", true)]), "instead asks");
+    assert_eq!(asked(&[("a", true), ("b", true)]), "a asks", "the first of two");
+    assert_eq!(asked(&[("a", true), ("b", false)]), "a asks");
 }
 
 #[test]

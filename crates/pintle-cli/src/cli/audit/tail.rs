@@ -11,7 +11,7 @@ use domain::audit::{AuditEntry, AuditKind};
 use domain::execution::DETAIL_READ;
 use domain::id::{HookId, TenantId};
 use domain::json::Value;
-use domain::store::{AuditStore, IDENTITY_ACTIONS, NO_HOOK, STORE_ACCEPTED, StoredCall};
+use domain::store::{AuditStore, IdentityAction, NO_HOOK, STORE_ACCEPTED, StoredCall};
 use jiff::Timestamp;
 use rules::record::is_own_reason;
 use store::Store;
@@ -203,12 +203,13 @@ fn line(entry: &AuditEntry, tenant: Option<&str>, names: &BTreeMap<HookId, Strin
             let place = format!("{} approval {}", text("tool"), text("approval_id"));
             (place, APPROVAL_REFUSED, format!("by {}", text("actor")), "")
         }
-        AuditKind::Change if IDENTITY_ACTIONS.contains(&text("action")) => {
+        AuditKind::Change if let Some(action) = IdentityAction::named(text("action")) => {
             let place = [text("subject"), text("role"), text("prefix")].join(" ");
             let by = format!("by {}", text("actor"));
+            let says_enabled = matches!(action, IdentityAction::MemberChanged | IdentityAction::MemberAccepted);
             let state = match (data["enabled"].as_bool(), data["revoked"].as_bool()) {
                 (Some(false), _) => "disabled",
-                (Some(true), _) if ["member_changed", "member_accepted"].contains(&text("action")) => "enabled",
+                (Some(true), _) if says_enabled => "enabled",
                 (_, Some(true)) => "revoked",
                 (_, Some(false)) => "live",
                 (Some(true) | None, None) => "",

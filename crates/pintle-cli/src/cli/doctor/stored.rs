@@ -100,10 +100,10 @@ async fn check(host: &Host, tools: &Reachable<'_>, one: &InForce) -> (Option<Che
         Health::Unproven { step, why } => Health::unproven(step, format!("{why}{}", whose(host, one))),
         Health::Armed(_) | Health::Disabled => health,
     });
-    let unasked = is_gate && record.is_none();
     let check = Check::of_hook((what, name), is_gate, proven);
-    let state = if unasked && check.state == State::Ok { State::Note } else { check.state };
-    (Some(Check { state, ..check }), record)
+    let is_unasked = is_gate && record.is_none() && check.state == State::Ok;
+    let state = if is_unasked { State::Note } else { check.state };
+    (Some(Check { state, is_unasked, ..check }), record)
 }
 
 /// What the gate answers to the canary. What a judge says costs tokens, so it is asked only where somebody wants that,

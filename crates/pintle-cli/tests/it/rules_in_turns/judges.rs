@@ -49,12 +49,13 @@ fn doctor_asks_no_judge_unless_it_is_told_to() {
         line.starts_with("! guard") && line.contains("not asked: here/m would judge; `pintle doctor --judges`"),
         "{line}"
     );
-    assert!(seen.out.contains("guards armed 1/1"), "{seen}");
+    assert!(seen.out.ends_with("guards armed 0/1, not asked 1\n"), "what nobody asked is not armed: {seen}");
     assert_eq!((seen.code, asked(), used(&env)), (Some(0), 0, 0), "{seen}");
     let seen = env.pintle(&["doctor", "--judges"]);
     let line = seen.out.lines().find(|line| line.contains(" judge ")).unwrap_or_else(|| panic!("{seen}"));
     assert!(line.starts_with("✓ guard") && line.contains("answered continue"), "{line}");
     assert_eq!((seen.code, asked()), (Some(0), 1), "{seen}");
+    assert!(seen.out.ends_with("guards armed 1/1\n"), "{seen}");
     assert!(used(&env) > 0);
 }
 

@@ -79,3 +79,21 @@ fn a_rule_that_is_made_over_the_socket_acts_at_once() {
     let history = client.done("hooks.history", json!({ "decision": "block" }));
     assert_eq!(history["executions"].as_array().unwrap().len(), 1, "{history}");
 }
+
+#[test]
+fn a_secret_in_a_reason_is_masked_for_people_and_not_for_the_model() {
+    let key = "agent:main:ws:direct:one";
+    let server = Server::start(scripted(&[LISTS, DONE].join(","), WITH_TOKEN));
+    let mut client = server.admin("anna");
+    let source = "function handle() { return { decision: 'block', reason: 'not with sk-abcdEFGH1234' } }";
+    let rule = json!({
+        "event": "pre_tool_use", "handler_type": "script", "scope": "tenant", "name": "no-lists",
+        "matcher": "^list_dir$", "config": { "source": source }
+    });
+    client.done("hooks.create", rule);
+    client.done("chat.send", json!({ "sessionKey": key, "message": "look" }));
+    let blocked = client.event("agent", |payload| payload["type"] == "hook.blocked");
+    assert_eq!(blocked["payload"]["reason"], "not with [REDACTED]");
+    let history = client.done("chat.history", json!({ "sessionKey": key })).to_string();
+    assert!(history.contains("no-lists: not with sk-abcdEFGH1234"), "{history}");
+}

@@ -41,6 +41,19 @@ async fn a_rule_refuses_again_as_soon_as_its_exception_does_not_act() {
 }
 
 #[tokio::test]
+async fn the_question_is_that_of_the_exception_where_another_rule_asks_first() {
+    let stage = Stage::new();
+    let admin = of_default(CallerRole::Admin);
+    let guard = stage.create(&admin, script("tenant", "guard", "block")).await;
+    let mut every = script("tenant", "every", "ask");
+    every["priority"] = json!(900);
+    stage.create(&admin, every).await;
+    assert_eq!(stage.gate(DEFAULT, "exec").await, REFUSED);
+    stage.create(&admin, exception("tenant", &guard)).await;
+    assert_eq!(stage.gate(DEFAULT, "exec").await, ASKED);
+}
+
+#[tokio::test]
 async fn an_exception_that_is_not_asked_everywhere_is_none() {
     let stage = Stage::new();
     let admin = of_default(CallerRole::Admin);

@@ -3,7 +3,7 @@
 use domain::audit::{AuditKind, ChangeKey};
 use domain::id::TenantId;
 use domain::json::{Value, canonical};
-use domain::store::{Actor, ApiKey, IDENTITY_ACTIONS, IdentityChange, Member};
+use domain::store::{Actor, ApiKey, IdentityAction, IdentityChange, Member};
 
 use super::sealed_row::SealedRow;
 use super::seals::{LastSaid, RowDoubt, RowSeals, named, seal_key, seal_member, slug, slugs};
@@ -130,23 +130,25 @@ fn key_state(is_revoked: bool) -> &'static str {
 }
 
 fn said_of_member(last: &LastSaid) -> String {
-    let text = |name: &str| last.data.get(name).and_then(Value::as_str).unwrap_or_default();
+    let role = last.data.get("role").and_then(Value::as_str).unwrap_or_default();
     let is_enabled = last.data.get("enabled").and_then(Value::as_bool).unwrap_or(true);
-    let [_, _, _, _, removed, ..] = IDENTITY_ACTIONS;
-    let state = match text("action") == removed {
+    let state = match action(last) == Some(IdentityAction::MemberRemoved) {
         true => "removed".to_owned(),
-        false => member_state(text("role"), is_enabled),
+        false => member_state(role, is_enabled),
     };
     format!("the audit chain last said {state} (row {})", last.entry)
 }
 
 fn said_of_key(last: &LastSaid) -> String {
-    let action = last.data.get("action").and_then(Value::as_str).unwrap_or_default();
+    let action = action(last);
     let is_revoked = last.data.get("revoked").and_then(Value::as_bool).unwrap_or(false);
-    let [_, revoked, _, _, removed, ..] = IDENTITY_ACTIONS;
-    let state = match action == removed {
+    let state = match action == Some(IdentityAction::MemberRemoved) {
         true => "that its owner was removed",
-        false => key_state(is_revoked || action == revoked),
+        false => key_state(is_revoked || action == Some(IdentityAction::KeyRevoked)),
     };
     format!("the audit chain last said {state} (row {})", last.entry)
+}
+
+fn action(last: &LastSaid) -> Option<IdentityAction> {
+    IdentityAction::named(last.data.get("action")?.as_str()?)
 }

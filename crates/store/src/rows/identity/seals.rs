@@ -11,7 +11,7 @@ use domain::caller_role::CallerRole;
 use domain::id::{DEFAULT_SLUG, TenantId};
 use domain::json::{Object, Value, canonical};
 use domain::shell_word::shell_word;
-use domain::store::{ApiKey, ConsoleSession, IDENTITY_ACTIONS, Member, SignInLink};
+use domain::store::{ApiKey, ConsoleSession, IdentityAction, Member, SignInLink};
 use jiff::Timestamp;
 
 use super::sealed_row::SealedRow;
@@ -288,14 +288,21 @@ impl About<'_> {
 
 fn about(data: &Object) -> Option<About<'_>> {
     let text = |name: &str| data.get(name).and_then(Value::as_str);
-    let [created, revoked, added, changed, removed, _, _, _, key_taken, member_taken, _] = IDENTITY_ACTIONS;
-    let action = text("action")?;
-    if [created, revoked, key_taken].contains(&action) {
-        text("key_id").map(About::Key)
-    } else if [added, changed, removed, member_taken].contains(&action) {
-        text("subject").map(|user| About::Member(user, action == removed))
-    } else {
-        None
+    let action = IdentityAction::named(text("action")?)?;
+    match action {
+        IdentityAction::KeyCreated | IdentityAction::KeyRevoked | IdentityAction::KeyAccepted => {
+            text("key_id").map(About::Key)
+        }
+        IdentityAction::MemberAdded
+        | IdentityAction::MemberChanged
+        | IdentityAction::MemberRemoved
+        | IdentityAction::MemberAccepted => {
+            text("subject").map(|user| About::Member(user, action == IdentityAction::MemberRemoved))
+        }
+        IdentityAction::TenantCreated
+        | IdentityAction::TenantDisabled
+        | IdentityAction::TenantEnabled
+        | IdentityAction::TenantAccepted => None,
     }
 }
 
