@@ -4,7 +4,7 @@ use domain::json::{self, Object, Value, json};
 
 use super::shape;
 use crate::answer::Answer;
-use crate::coverage::{GuardLevel, ToolCoverage};
+use crate::coverage::{GuardLevel, STOPPED, ToolCoverage};
 use crate::event::{HookInput, HostCall, HostEvent, HostWhat, Malformed, Subagent};
 use crate::host::{
     AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
@@ -98,13 +98,13 @@ pub static COPILOT: GuardHost = GuardHost {
         ToolRow { native: "task", canonical: "delegate", class: ToolClass::Subagent, holds: &[] },
     ],
     coverage: &[
-        ToolCoverage { class: ToolClass::Shell, level: GuardLevel::Held, around: &[SWITCH] },
-        ToolCoverage { class: ToolClass::FileWrite, level: GuardLevel::Held, around: &[SWITCH] },
-        ToolCoverage { class: ToolClass::FileRead, level: GuardLevel::Held, around: &[SWITCH] },
-        ToolCoverage { class: ToolClass::Web, level: GuardLevel::Held, around: &[SWITCH] },
-        ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Held, around: &[SWITCH] },
-        ToolCoverage { class: ToolClass::Subagent, level: GuardLevel::Held, around: &[SWITCH] },
-        ToolCoverage { class: ToolClass::Other, level: GuardLevel::Held, around: &[SWITCH] },
+        ToolCoverage { class: ToolClass::Shell, level: GuardLevel::Held, around: &[SWITCH, STOPPED] },
+        ToolCoverage { class: ToolClass::FileWrite, level: GuardLevel::Held, around: &[SWITCH, STOPPED] },
+        ToolCoverage { class: ToolClass::FileRead, level: GuardLevel::Held, around: &[SWITCH, STOPPED] },
+        ToolCoverage { class: ToolClass::Web, level: GuardLevel::Held, around: &[SWITCH, STOPPED] },
+        ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Held, around: &[SWITCH, STOPPED] },
+        ToolCoverage { class: ToolClass::Subagent, level: GuardLevel::Held, around: &[SWITCH, STOPPED] },
+        ToolCoverage { class: ToolClass::Other, level: GuardLevel::Held, around: &[SWITCH, STOPPED] },
     ],
     environment: &["COPILOT_CLI_BINARY_VERSION", "COPILOT_PROJECT_DIR"],
     adapter: HostAdapter { decode, encode },

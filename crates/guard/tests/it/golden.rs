@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use domain::json::{Object, Value, json};
+use pintle_guard::coverage::GuardLevel;
 use pintle_guard::tools::ToolClass;
 use pintle_guard::{Answer, GuardRuling, HOSTS, HostCall, HostEvent, HostWhat, host};
 
@@ -99,6 +100,20 @@ fn opencode_is_read_and_answered() {
 #[test]
 fn pi_is_read_and_answered() {
     check("pi");
+}
+
+/// A client can be stopped by a signal that nobody can catch: the hosts that let a call run when a hook is late say so, of
+/// every class that is held.
+#[test]
+fn whoever_lets_late_hooks_pass_is_named() {
+    for host in HOSTS {
+        // Claude Code is told to refuse then, and our plugins have a clock of their own.
+        let refuses = ["claude", "opencode", "pi"].contains(&host.id);
+        for row in host.coverage.iter().filter(|row| row.level == GuardLevel::Held) {
+            let says_so = row.around.iter().any(|why| why.contains("SIGSTOP"));
+            assert_eq!(says_so, !refuses, "{} {:?}: {:?}", host.id, row.class, row.around);
+        }
+    }
 }
 
 /// Every text, number and truth in `value`.
