@@ -75,6 +75,8 @@ pub struct HostConfig {
     pub protects: &'static [&'static str],
     /// What turns hooks off.
     pub switches: &'static [HostSwitch],
+    /// Whether hooks of the machine run whatever a person or a project says: only a switch of the machine turns them off.
+    pub machine_holds: bool,
     /// The variable of the environment that moves the files of a person elsewhere.
     pub moved_by: Option<&'static str>,
     /// What it demands of every entry, if one that is wrong drops all of them.
@@ -331,6 +333,14 @@ pub enum AskSupport {
     AsksOnly,
     /// It cannot, and lets the call run: never sent.
     Never,
+}
+
+impl HostConfig {
+    /// What turns the hooks of `scope` off.
+    pub fn switches_of(&self, scope: InstallScope) -> impl Iterator<Item = &'static HostSwitch> {
+        let is_apart = scope == InstallScope::System && self.machine_holds;
+        self.switches.iter().filter(move |switch| !is_apart || switch.path.starts_with('/'))
+    }
 }
 
 impl GuardHost {

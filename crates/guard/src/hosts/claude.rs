@@ -68,6 +68,7 @@ pub static CLAUDE: GuardHost = GuardHost {
                 off: SwitchValue::Is(true),
             },
         ],
+        machine_holds: true,
         moved_by: Some("CLAUDE_CONFIG_DIR"),
         strict: None,
         behind: &[],

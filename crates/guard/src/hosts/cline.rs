@@ -32,6 +32,7 @@ pub static CLINE: GuardHost = GuardHost {
         acceptance: HookAcceptance::NotNeeded,
         protects: &["~/.cline/**", "**/.clinerules/hooks/**", "!~/.cline/worktrees/**"],
         switches: &[],
+        machine_holds: false,
         moved_by: Some("CLINE_DIR"),
         strict: None,
         behind: &[],

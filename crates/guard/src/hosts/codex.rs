@@ -66,6 +66,7 @@ const ROW: GuardHost = GuardHost {
                 off: SwitchValue::Is(false),
             },
         ],
+        machine_holds: true,
         moved_by: Some("CODEX_HOME"),
         strict: None,
         behind: &[],

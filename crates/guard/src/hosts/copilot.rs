@@ -54,6 +54,7 @@ pub static COPILOT: GuardHost = GuardHost {
             HostSwitch { path: "./.github/hooks/*.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
             HostSwitch { path: "~/.copilot/hooks/*.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
         ],
+        machine_holds: true,
         moved_by: Some("COPILOT_HOME"),
         strict: None,
         behind: &[],

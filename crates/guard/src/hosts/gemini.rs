@@ -65,6 +65,7 @@ pub static GEMINI: GuardHost = GuardHost {
                 off: SwitchValue::NamesOurs,
             },
         ],
+        machine_holds: false,
         moved_by: Some("GEMINI_CLI_HOME"),
         strict: None,
         behind: &[],

@@ -29,6 +29,7 @@ pub static KIMI: GuardHost = GuardHost {
         acceptance: HookAcceptance::NotNeeded,
         protects: &["~/.kimi-code/**", "!~/.kimi-code/agents.md", "!~/.kimi-code/plans/**"],
         switches: &[],
+        machine_holds: false,
         moved_by: Some("KIMI_CODE_HOME"),
         strict: Some(&STRICT),
         behind: &[],

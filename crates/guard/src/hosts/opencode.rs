@@ -33,6 +33,7 @@ pub static OPENCODE: GuardHost = GuardHost {
         acceptance: HookAcceptance::NotNeeded,
         protects: &["**/.opencode/plugin*/**", "~/.config/opencode/**", "!~/.config/opencode/agents.md"],
         switches: &[],
+        machine_holds: false,
         moved_by: None,
         strict: None,
         behind: &[],

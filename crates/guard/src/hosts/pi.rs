@@ -33,6 +33,7 @@ pub static PI: GuardHost = GuardHost {
         acceptance: HookAcceptance::NotNeeded,
         protects: &["~/.pi/**", "**/.pi/extensions/**", "!~/.pi/agent/agents.md"],
         switches: &[],
+        machine_holds: false,
         moved_by: Some("PI_CODING_AGENT_DIR"),
         strict: None,
         behind: &[],

@@ -49,6 +49,7 @@ pub static QWEN: GuardHost = GuardHost {
                 off: SwitchValue::Is(true),
             },
         ],
+        machine_holds: false,
         moved_by: None,
         strict: None,
         behind: &["./.qwen/settings.json"],

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use domain::json::{self, Value};
-use pintle_guard::host::{ConfigForm, RowPosition};
+use pintle_guard::host::{ConfigForm, InstallScope, RowPosition};
 use pintle_guard::settings::{self, KeptFile, NotEdited, Theirs, install, install_event, uninstall};
-use pintle_guard::{ClientEntry, EntryDaemon, GuardHost, HOSTS, host};
+use pintle_guard::{ClientEntry, EntryDaemon, GuardHost, HOSTS, host, in_scope};
 use proptest::prelude::*;
 
 pub(super) fn hook(host: &'static GuardHost, program: &'static str) -> ClientEntry<'static> {
@@ -254,6 +254,26 @@ fn switches_are_found_where_they_are_thrown() {
     assert_eq!(check("qwen", "./.qwen/settings.json", r#"{"disableAllHooks": true}"#), 1);
     assert_eq!(check("copilot", "./.github/copilot/settings.json", r#"{"disableAllHooks": true}"#), 1);
     assert_eq!(check("copilot", "./.github/hooks/*.json", r#"{"version": 1, "disableAllHooks": true}"#), 1);
+}
+
+/// As it was recorded: the policy of a machine holds in Claude Code and Copilot CLI whatever a person or a project says, and
+/// that of Qwen Code does not. Codex holds because an installation pins its feature.
+#[test]
+fn what_a_project_says_turns_no_policy_of_a_machine_off() {
+    let turned_off_by = |id: &str, scope: InstallScope| -> Vec<&'static str> {
+        in_scope(host(id).unwrap(), scope).config.switches_of(scope).map(|switch| switch.path).collect()
+    };
+    let project = ["./.claude/settings.json", "./.codex/config.toml", "./.github/hooks/*.json"];
+    for (id, path) in ["claude", "codex", "copilot"].into_iter().zip(project) {
+        assert!(turned_off_by(id, InstallScope::User).contains(&path), "{id}");
+        assert!(turned_off_by(id, InstallScope::Project).contains(&path), "{id}");
+    }
+    assert_eq!(turned_off_by("claude", InstallScope::System), ["/etc/claude-code/managed-settings.json"]);
+    assert_eq!(turned_off_by("codex", InstallScope::System), ["/etc/codex/requirements.toml"]);
+    assert!(turned_off_by("copilot", InstallScope::System).is_empty());
+    for (id, path) in [("qwen", "./.qwen/settings.json"), ("gemini", "./.gemini/settings.json")] {
+        assert!(turned_off_by(id, InstallScope::System).contains(&path), "{id}");
+    }
 }
 
 /// How a generated file is written.
@@ -516,8 +536,7 @@ proptest! {
 
 #[test]
 fn the_administrator_of_codex_pins_its_hooks() {
-    use pintle_guard::host::InstallScope;
-    let host = pintle_guard::in_scope(host("codex").unwrap(), InstallScope::System);
+    let host = in_scope(host("codex").unwrap(), InstallScope::System);
     let entry = ClientEntry { daemon: EntryDaemon::Account, ..hook(host, PROGRAM) };
     for before in [
         None,
