@@ -295,6 +295,9 @@ impl Speech for Copilot<'_> {
     }
 
     fn abort(&self, reason: &str) -> Option<Value> {
+        if matches!(self.0.what, HostWhat::Permission { .. }) {
+            return Some(json!({"behavior": "deny", "message": reason, "interrupt": true}));
+        }
         matches!(self.0.what, HostWhat::Prompt { .. }).then(|| shape::blocked(reason))
     }
 
