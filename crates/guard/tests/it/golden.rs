@@ -102,6 +102,36 @@ fn pi_is_read_and_answered() {
     check("pi");
 }
 
+/// One rule about the tool of a server is one for every host: each has a name of its own for it, and rules have ours.
+#[test]
+fn a_tool_of_a_server_has_one_name_for_rules() {
+    let opencode = |tool: &str| {
+        let payload = json!({
+            "input": {"tool": tool, "sessionID": "s", "callID": "c"}, "output": {"args": {"text": "x"}}, "directory": "/w",
+        });
+        (host("opencode").unwrap(), "tool.execute.before", payload)
+    };
+    let claude = |tool: &str| {
+        let payload = json!({
+            "hook_event_name": "PreToolUse", "session_id": "s", "tool_name": tool, "tool_input": {"text": "x"},
+        });
+        (host("claude").unwrap(), "PreToolUse", payload)
+    };
+    for ((host, event, payload), canonical, class) in [
+        (claude("mcp__box__touch"), "mcp_box_touch", ToolClass::Mcp),
+        (opencode("box_touch"), "mcp_box_touch", ToolClass::Mcp),
+        (opencode("my-box_touch_it"), "mcp_my-box_touch_it", ToolClass::Mcp),
+        (opencode("mcp_box_touch"), "mcp_box_touch", ToolClass::Mcp),
+        (opencode("apply_patch"), "edit_file", ToolClass::FileWrite),
+        (opencode("plan_exit"), "plan_exit", ToolClass::Other),
+        (opencode("todowrite"), "todowrite", ToolClass::Other),
+    ] {
+        let read = recorded::decode(host, Some(event), &[], payload.to_string().as_bytes()).unwrap();
+        let tool = read.tool().unwrap();
+        assert_eq!((tool.canonical.as_str(), tool.class), (canonical, class), "{} {}", host.id, tool.native);
+    }
+}
+
 /// A client can be stopped by a signal that nobody can catch: the hosts that let a call run when a hook is late say so, of
 /// every class that is held.
 #[test]
