@@ -80,6 +80,8 @@ pub static COPILOT: GuardHost = GuardHost {
         ToolRow { native: "bash", canonical: "exec", class: ToolClass::Shell, holds: SHELL },
         ToolRow { native: "Bash", canonical: "exec", class: ToolClass::Shell, holds: SHELL },
         ToolRow { native: "powershell", canonical: "exec", class: ToolClass::Shell, holds: SHELL },
+        ToolRow { native: "write_bash", canonical: "exec", class: ToolClass::Shell, holds: TYPED },
+        ToolRow { native: "write_powershell", canonical: "exec", class: ToolClass::Shell, holds: TYPED },
         ToolRow { native: "create", canonical: "write_file", class: ToolClass::FileWrite, holds: FILE },
         ToolRow { native: "Write", canonical: "write_file", class: ToolClass::FileWrite, holds: FILE },
         ToolRow { native: "edit", canonical: "edit_file", class: ToolClass::FileWrite, holds: FILE },
@@ -114,6 +116,8 @@ pub static COPILOT: GuardHost = GuardHost {
 
 const SWITCH: &str = "`disableAllHooks` of a project that is trusted";
 const SHELL: &[Holds] = &[Holds::Shell("command")];
+/// What is typed into a shell that was left open runs there.
+const TYPED: &[Holds] = &[Holds::Shell("input")];
 const FILE: &[Holds] = &[Holds::Path("path"), Holds::Path("file_path")];
 
 /// Where a text stands that came in the place of arguments.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use domain::json::{Object, Value, json};
 use pintle_guard::coverage::GuardLevel;
-use pintle_guard::tools::ToolClass;
+use pintle_guard::tools::{ToolClass, shell_texts};
 use pintle_guard::{Answer, GuardRuling, HOSTS, HostCall, HostEvent, HostWhat, host};
 
 use crate::recorded::{self, Recorded, rulings};
@@ -129,6 +129,20 @@ fn a_tool_of_a_server_has_one_name_for_rules() {
         let read = recorded::decode(host, Some(event), &[], payload.to_string().as_bytes()).unwrap();
         let tool = read.tool().unwrap();
         assert_eq!((tool.canonical.as_str(), tool.class), (canonical, class), "{} {}", host.id, tool.native);
+    }
+}
+
+#[test]
+fn what_copilot_types_into_an_open_shell_is_a_text_of_the_shell() {
+    let copilot = host("copilot").unwrap();
+    for tool in ["write_bash", "write_powershell"] {
+        let payload = json!({
+            "sessionId": "s", "cwd": "/w", "toolName": tool, "toolArgs": {"shellId": "0", "input": "git push --force"},
+        });
+        let read = recorded::decode(copilot, Some("preToolUse"), &[], payload.to_string().as_bytes()).unwrap();
+        let call = read.tool().unwrap();
+        assert_eq!((call.canonical.as_str(), call.class), ("exec", ToolClass::Shell));
+        assert_eq!(shell_texts(copilot.tool(tool).unwrap(), &call.arguments), ["git push --force"]);
     }
 }
 
