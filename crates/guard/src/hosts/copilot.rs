@@ -14,6 +14,7 @@ use crate::host::{
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
 use crate::settings;
+use crate::shell_tools;
 use crate::speech::{self, Speech};
 use crate::tools::{Holds, ToolClass, ToolRow};
 use crate::trial::{self, HostTrial, TrialCall, TrialModel, TrialRun, TrialWire};
@@ -116,8 +117,8 @@ pub static COPILOT: GuardHost = GuardHost {
 
 const SWITCH: &str = "`disableAllHooks` of a project that is trusted";
 const SHELL: &[Holds] = &[Holds::Shell("command")];
-/// What is typed into a shell that was left open runs there.
-const TYPED: &[Holds] = &[Holds::Shell("input")];
+/// What is typed into a shell that was left open runs there. At the model door it has come as a command.
+const TYPED: &[Holds] = &[Holds::Shell(shell_tools::TYPED), Holds::Shell(shell_tools::COMMAND)];
 const FILE: &[Holds] = &[Holds::Path("path"), Holds::Path("file_path")];
 
 /// Where a text stands that came in the place of arguments.

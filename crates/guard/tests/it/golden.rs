@@ -1,9 +1,15 @@
 //! What each recorded event is read as, and what each ruling about it is to the host.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
+use domain::checkpoint::AgentInfo as _;
+use domain::id::CallId;
 use domain::json::{Object, Value, json};
+use domain::tool::ToolCall;
+use pintle_guard::clients::{ClientKnowledge, client_protects};
 use pintle_guard::coverage::GuardLevel;
+use pintle_guard::shell_tools::known_as;
 use pintle_guard::tools::{ToolClass, shell_texts};
 use pintle_guard::{Answer, GuardRuling, HOSTS, HostCall, HostEvent, HostWhat, host};
 
@@ -143,7 +149,15 @@ fn what_copilot_types_into_an_open_shell_is_a_text_of_the_shell() {
         let call = read.tool().unwrap();
         assert_eq!((call.canonical.as_str(), call.class), ("exec", ToolClass::Shell));
         assert_eq!(shell_texts(copilot.tool(tool).unwrap(), &call.arguments), ["git push --force"]);
+        // At the model door it comes as a command, and can be judged.
+        let (name, arguments) = known_as(tool, &call.arguments).unwrap();
+        let told = ToolCall { id: CallId::from("c"), tool: name, raw_tool: tool.into(), arguments };
+        assert_eq!(client_protects(Some(copilot), &told, (Path::new("/w"), "/u/ann", &[])), None);
     }
+    // There the `input` of other tools is a script of another language.
+    let knowledge = ClientKnowledge::new(Some(copilot), Some("/w".into()), String::new());
+    let script = json!({"input": "git push --force"});
+    assert!(knowledge.shell("exec", script.as_object().unwrap()).commands.is_empty());
 }
 
 /// A client can be stopped by a signal that nobody can catch: the hosts that let a call run when a hook is late say so, of
