@@ -77,6 +77,8 @@ pub struct HostConfig {
     pub switches: &'static [HostSwitch],
     /// Whether hooks of the machine run whatever a person or a project says: only a switch of the machine turns them off.
     pub machine_holds: bool,
+    /// Whether a switch that the settings of the machine set the other way round counts nowhere else.
+    pub machine_pins: bool,
     /// The variable of the environment that moves the files of a person elsewhere.
     pub moved_by: Option<&'static str>,
     /// What it demands of every entry, if one that is wrong drops all of them.
@@ -340,6 +342,14 @@ impl HostConfig {
     pub fn switches_of(&self, scope: InstallScope) -> impl Iterator<Item = &'static HostSwitch> {
         let is_apart = scope == InstallScope::System && self.machine_holds;
         self.switches.iter().filter(move |switch| !is_apart || switch.path.starts_with('/'))
+    }
+
+    /// What, thrown in the settings of the machine, keeps `switch` from turning anything off, if something does.
+    pub fn pin_of(&self, switch: &HostSwitch) -> Option<HostSwitch> {
+        let SwitchValue::Is(off) = switch.off else { return None };
+        let is_pin = |other: &&HostSwitch| other.path.starts_with('/') && other.names == switch.names;
+        let pin = self.switches.iter().find(is_pin).filter(|_| self.machine_pins)?;
+        Some(HostSwitch { off: SwitchValue::Is(!off), ..*pin })
     }
 }
 

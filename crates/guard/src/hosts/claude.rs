@@ -69,6 +69,7 @@ pub static CLAUDE: GuardHost = GuardHost {
             },
         ],
         machine_holds: true,
+        machine_pins: false,
         moved_by: Some("CLAUDE_CONFIG_DIR"),
         strict: None,
         behind: &[],

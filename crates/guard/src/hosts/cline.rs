@@ -33,6 +33,7 @@ pub static CLINE: GuardHost = GuardHost {
         protects: &["~/.cline/**", "**/.clinerules/hooks/**", "!~/.cline/worktrees/**"],
         switches: &[],
         machine_holds: false,
+        machine_pins: false,
         moved_by: Some("CLINE_DIR"),
         strict: None,
         behind: &[],

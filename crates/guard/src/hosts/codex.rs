@@ -67,6 +67,7 @@ const ROW: GuardHost = GuardHost {
             },
         ],
         machine_holds: true,
+        machine_pins: true,
         moved_by: Some("CODEX_HOME"),
         strict: None,
         behind: &[],

@@ -56,6 +56,7 @@ pub static COPILOT: GuardHost = GuardHost {
             HostSwitch { path: "~/.copilot/hooks/*.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
         ],
         machine_holds: true,
+        machine_pins: false,
         moved_by: Some("COPILOT_HOME"),
         strict: None,
         behind: &[],

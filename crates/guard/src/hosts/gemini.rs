@@ -66,6 +66,7 @@ pub static GEMINI: GuardHost = GuardHost {
             },
         ],
         machine_holds: false,
+        machine_pins: true,
         moved_by: Some("GEMINI_CLI_HOME"),
         strict: None,
         behind: &[],

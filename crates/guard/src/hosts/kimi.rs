@@ -30,6 +30,7 @@ pub static KIMI: GuardHost = GuardHost {
         protects: &["~/.kimi-code/**", "!~/.kimi-code/agents.md", "!~/.kimi-code/plans/**"],
         switches: &[],
         machine_holds: false,
+        machine_pins: false,
         moved_by: Some("KIMI_CODE_HOME"),
         strict: Some(&STRICT),
         behind: &[],

@@ -34,6 +34,7 @@ pub static OPENCODE: GuardHost = GuardHost {
         protects: &["**/.opencode/plugin*/**", "~/.config/opencode/**", "!~/.config/opencode/agents.md"],
         switches: &[],
         machine_holds: false,
+        machine_pins: false,
         moved_by: None,
         strict: None,
         behind: &[],

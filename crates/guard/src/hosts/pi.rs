@@ -34,6 +34,7 @@ pub static PI: GuardHost = GuardHost {
         protects: &["~/.pi/**", "**/.pi/extensions/**", "!~/.pi/agent/agents.md"],
         switches: &[],
         machine_holds: false,
+        machine_pins: false,
         moved_by: Some("PI_CODING_AGENT_DIR"),
         strict: None,
         behind: &[],

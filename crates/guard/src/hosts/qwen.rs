@@ -50,6 +50,7 @@ pub static QWEN: GuardHost = GuardHost {
             },
         ],
         machine_holds: false,
+        machine_pins: false,
         moved_by: None,
         strict: None,
         behind: &["./.qwen/settings.json"],

@@ -276,6 +276,27 @@ fn what_a_project_says_turns_no_policy_of_a_machine_off() {
     }
 }
 
+/// As it was recorded: what Gemini CLI and Codex read of the machine beats the same switch of a person or a project.
+#[test]
+fn what_a_machine_pins_no_project_turns_off() {
+    let pinned = |id: &str, path: &str, name: &str, machine: &str| {
+        let config = &host(id).unwrap().config;
+        let switch = config.switches.iter().find(|it| it.path == path && it.names.last() == Some(&name)).unwrap();
+        config.pin_of(switch).map(|pin| settings::is_off(&pin, machine).unwrap())
+    };
+    let gemini = |name: &str, machine: &str| pinned("gemini", "./.gemini/settings.json", name, machine);
+    assert_eq!(gemini("enabled", r#"{"hooksConfig": {"enabled": true}}"#), Some(true));
+    assert_eq!(gemini("enabled", r#"{"hooksConfig": {"enabled": false}}"#), Some(false));
+    assert_eq!(gemini("enabled", "{}"), Some(false));
+    // Lists of all files are merged.
+    assert_eq!(gemini("disabled", r#"{"hooksConfig": {"disabled": []}}"#), None);
+    let codex = |machine: &str| pinned("codex", "~/.codex/config.toml", "hooks", machine);
+    assert_eq!((codex("[features]\nhooks = true\n"), codex("")), (Some(true), Some(false)));
+    for (id, path) in [("claude", "./.claude/settings.json"), ("qwen", "./.qwen/settings.json")] {
+        assert_eq!(pinned(id, path, "disableAllHooks", r#"{"disableAllHooks": false}"#), None, "{id}");
+    }
+}
+
 /// How a generated file is written.
 #[derive(Clone, Debug)]
 pub(super) struct Style {
