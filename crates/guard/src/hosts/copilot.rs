@@ -8,8 +8,8 @@ use crate::coverage::{GuardLevel, STOPPED, ToolCoverage};
 use crate::event::{HookInput, HostCall, HostEvent, HostWhat, Malformed, Subagent};
 use crate::host::{
     AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
-    HostConfig, HostRefusals, HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
-    TrustedFolders,
+    HostConfig, HostRefusals, HostSwitch, HostSwitches, InstallScope, KnownVersions, RowPosition, SwitchValue,
+    TimeUnit, TrustedFolders,
 };
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
@@ -44,19 +44,25 @@ pub static COPILOT: GuardHost = GuardHost {
             "!~/.copilot/session-state/*/files/**",
             "!~/.copilot/session-state/*/plan.md",
         ],
-        switches: &[
-            HostSwitch { path: "~/.copilot/config.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
-            HostSwitch { path: "~/.copilot/settings.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
-            HostSwitch {
-                path: "./.github/copilot/settings.json",
-                names: &["disableAllHooks"],
-                off: SwitchValue::Is(true),
-            },
-            HostSwitch { path: "./.github/hooks/*.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
-            HostSwitch { path: "~/.copilot/hooks/*.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
-        ],
-        machine_holds: true,
-        machine_pins: false,
+        switches: HostSwitches {
+            all: &[
+                HostSwitch { path: "~/.copilot/config.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
+                HostSwitch {
+                    path: "~/.copilot/settings.json",
+                    names: &["disableAllHooks"],
+                    off: SwitchValue::Is(true),
+                },
+                HostSwitch {
+                    path: "./.github/copilot/settings.json",
+                    names: &["disableAllHooks"],
+                    off: SwitchValue::Is(true),
+                },
+                HostSwitch { path: "./.github/hooks/*.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
+                HostSwitch { path: "~/.copilot/hooks/*.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
+            ],
+            machine_holds: true,
+            machine_pins: false,
+        },
         moved_by: Some("COPILOT_HOME"),
         strict: None,
         behind: &[],

@@ -238,7 +238,7 @@ fn no_variable_can_get_into_an_entry() {
 #[test]
 fn switches_are_found_where_they_are_thrown() {
     let check = |id: &str, path: &str, text: &str| {
-        let switches = host(id).unwrap().config.switches.iter().filter(|switch| switch.path == path);
+        let switches = host(id).unwrap().config.switches.all.iter().filter(|switch| switch.path == path);
         switches.filter(|switch| settings::is_off(switch, text).unwrap()).count()
     };
     assert_eq!(check("claude", "./.claude/settings.json", r#"{"disableAllHooks": true}"#), 1);
@@ -261,7 +261,7 @@ fn switches_are_found_where_they_are_thrown() {
 #[test]
 fn what_a_project_says_turns_no_policy_of_a_machine_off() {
     let turned_off_by = |id: &str, scope: InstallScope| -> Vec<&'static str> {
-        in_scope(host(id).unwrap(), scope).config.switches_of(scope).map(|switch| switch.path).collect()
+        in_scope(host(id).unwrap(), scope).config.switches.of(scope).map(|switch| switch.path).collect()
     };
     let project = ["./.claude/settings.json", "./.codex/config.toml", "./.github/hooks/*.json"];
     for (id, path) in ["claude", "codex", "copilot"].into_iter().zip(project) {
@@ -280,9 +280,9 @@ fn what_a_project_says_turns_no_policy_of_a_machine_off() {
 #[test]
 fn what_a_machine_pins_no_project_turns_off() {
     let pinned = |id: &str, path: &str, name: &str, machine: &str| {
-        let config = &host(id).unwrap().config;
-        let switch = config.switches.iter().find(|it| it.path == path && it.names.last() == Some(&name)).unwrap();
-        config.pin_of(switch).map(|pin| settings::is_off(&pin, machine).unwrap())
+        let switches = host(id).unwrap().config.switches;
+        let switch = switches.all.iter().find(|it| it.path == path && it.names.last() == Some(&name)).unwrap();
+        switches.pin_of(switch).map(|pin| settings::is_off(&pin, machine).unwrap())
     };
     let gemini = |name: &str, machine: &str| pinned("gemini", "./.gemini/settings.json", name, machine);
     assert_eq!(gemini("enabled", r#"{"hooksConfig": {"enabled": true}}"#), Some(true));

@@ -300,12 +300,12 @@ impl Look<'_> {
             let files = files_of(switch.path, self.env);
             files.iter().find_map(|file| Self::thrown_in(switch, file))
         };
-        self.host.config.switches_of(scope).filter(|switch| !self.is_pinned(switch)).find_map(thrown)
+        self.host.config.switches.of(scope).filter(|switch| !self.is_pinned(switch)).find_map(thrown)
     }
 
     /// Whether the settings of the machine keep `switch` from turning anything off.
     fn is_pinned(&self, switch: &HostSwitch) -> bool {
-        let Some(pin) = self.host.config.pin_of(switch) else { return false };
+        let Some(pin) = self.host.config.switches.pin_of(switch) else { return false };
         // What cannot be read pins nothing.
         let text = file_of(pin.path, self.env).and_then(|file| text_of(&file).ok().flatten());
         text.is_some_and(|text| settings::is_off(&pin, &text) == Ok(true))
