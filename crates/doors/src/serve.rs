@@ -51,10 +51,10 @@ pub fn router(door: Arc<ModelDoor>) -> Router {
         .route("/door/openai/v1/responses/input_tokens", post(count_input))
         .route("/door/openai/v1/models", get(models))
         .route("/door/openai/v1/models/{id}", get(models))
-        .route("/door/gemini/v1beta/models", get(gemini_models))
-        .route("/door/gemini/v1/models", get(gemini_models))
-        .route("/door/gemini/v1beta/models/{action}", post(generate))
-        .route("/door/gemini/v1/models/{action}", post(generate))
+        .route("/door/gemini/v1beta/models", get(models))
+        .route("/door/gemini/v1/models", get(models))
+        .route("/door/gemini/v1beta/models/{action}", post(generate).get(models))
+        .route("/door/gemini/v1/models/{action}", post(generate).get(models))
         .fallback(nothing_here)
         .method_not_allowed_fallback(wrong_method)
         .with_state(door)
@@ -135,22 +135,24 @@ async fn generate(State(door): State<Arc<ModelDoor>>, request: Request) -> Respo
 
 async fn models(State(door): State<Arc<ModelDoor>>, request: Request) -> Response {
     let path = request.uri().path().to_owned();
+    let (wire, place) = match (path.strip_prefix("/door/anthropic"), path.strip_prefix("/door/gemini")) {
+        (Some(place), _) => (Wire::Anthropic, place),
+        (None, Some(place)) => (Wire::Gemini, place),
+        (None, None) => (Wire::OpenAi, path.strip_prefix("/door/openai/v1").unwrap_or_default()),
+    };
+    let last = place.rsplit('/').next().unwrap_or_default();
+    if wire == Wire::Gemini && last.contains(':') {
+        // What a model does is asked for with a body.
+        let mut response = wrong_method(request).await;
+        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
+        return response;
+    }
     // Where the last part leads out of the models, the vendor would be asked for something else.
-    let last = path.rsplit('/').next().unwrap_or_default();
     let is_plain = last.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '@'));
     if !is_plain || last.chars().all(|c| c == '.') {
         return nothing_here(request).await;
     }
-    let (wire, path) = match path.strip_prefix("/door/anthropic") {
-        Some(path) => (Wire::Anthropic, path),
-        None => (Wire::OpenAi, path.strip_prefix("/door/openai/v1").unwrap_or_default()),
-    };
-    list(door, (wire, path), request).await
-}
-
-async fn gemini_models(State(door): State<Arc<ModelDoor>>, request: Request) -> Response {
-    let path = request.uri().path().strip_prefix("/door/gemini").unwrap_or_default().to_owned();
-    list(door, (Wire::Gemini, path.as_str()), request).await
+    list(door, (wire, place), request).await
 }
 
 /// The models that the vendor of `wire` has, which it says at `path`.

@@ -298,7 +298,9 @@ const ROUTES: &[Route] = &[
     vendor_models("/door/anthropic/v1/models", "The same for Anthropic."),
     vendor_models("/door/anthropic/v1/models/{id}", "One of them."),
     vendor_models("/door/gemini/v1beta/models", "The same for Gemini."),
+    vendor_models("/door/gemini/v1beta/models/{id}", "One of them."),
     vendor_models("/door/gemini/v1/models", "The same in the other version of its wire."),
+    vendor_models("/door/gemini/v1/models/{id}", "One of them."),
     Route {
         verb: "get",
         path: "/ws",

@@ -16,7 +16,7 @@ use crate::host::GuardHost;
 use crate::hosts::{HOSTS, host};
 use crate::path_pattern::path_named;
 use crate::protects::{GuardedFiles, protects};
-use crate::shell_tools::{COMMAND, EXEC, folder_in, is_like_shell, is_named};
+use crate::shell_tools::{COMMAND, EXEC, TYPED, folder_in, is_like_shell, is_named};
 use crate::tools::{Holds, ToolClass, ToolRow, patched_in_text, paths_in, shell_texts, strings};
 use crate::wire::mcp_name;
 
@@ -248,7 +248,9 @@ impl ClientKnowledge {
         if !files.is_empty() {
             return facts_of_files(&files, (folder, folder));
         }
-        let known = self.rows(name).find_map(|row| Some(shell_texts(row, arguments)).filter(|texts| !texts.is_empty()));
+        // What is typed into an open shell has come as a command: any other `input` is a script of another language.
+        let mut shells = self.rows(name).filter(|row| !row.holds.contains(&Holds::Shell(TYPED)));
+        let known = shells.find_map(|row| Some(shell_texts(row, arguments)).filter(|texts| !texts.is_empty()));
         let texts = known.or_else(|| Some(vec![arguments.get(COMMAND)?.as_str()?])).unwrap_or_default();
         facts_of(&texts, (&works_in(arguments, folder), folder))
     }

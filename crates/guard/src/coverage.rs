@@ -28,7 +28,11 @@ impl GuardLevel {
 }
 
 /// The way round of hosts that decide alone where a hook gives no answer.
-pub(crate) const KILLED: &str = "if the shell around the hook is killed with SIGKILL, the call runs";
+pub(crate) const KILLED: &str = "if the shell around the hook is killed with SIGKILL, or the hook is stopped with \
+                                 SIGSTOP until its timeout is over, the call runs";
+
+/// The way round of hosts that refuse where a hook breaks, and not where it is late.
+pub(crate) const STOPPED: &str = "if the hook is stopped with SIGSTOP until its timeout is over, the call runs";
 
 /// The way round of hosts whose hooks cannot withhold what a tool gave.
 pub(crate) const RESULT: &str = "what a tool gave reaches the model, whatever a hook says of it";

@@ -74,7 +74,7 @@ pub struct HostConfig {
     /// others, what the agent writes as it works, which neither says what it runs nor keeps what it did.
     pub protects: &'static [&'static str],
     /// What turns hooks off.
-    pub switches: &'static [HostSwitch],
+    pub switches: HostSwitches,
     /// The variable of the environment that moves the files of a person elsewhere.
     pub moved_by: Option<&'static str>,
     /// What it demands of every entry, if one that is wrong drops all of them.
@@ -242,6 +242,36 @@ impl ClientEntry<'_> {
             words.push(("--away", "allow".to_owned()));
         }
         words.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value]).collect()
+    }
+}
+
+/// What turns the hooks of a host off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostSwitches {
+    /// Each place that does.
+    pub all: &'static [HostSwitch],
+    /// Whether hooks of the machine run whatever a person or a project says: only a switch of the machine turns them off.
+    pub machine_holds: bool,
+    /// Whether a switch that the settings of the machine set the other way round counts nowhere else.
+    pub machine_pins: bool,
+}
+
+impl HostSwitches {
+    /// Nothing does.
+    pub const NONE: Self = Self { all: &[], machine_holds: false, machine_pins: false };
+
+    /// What turns the hooks of `scope` off.
+    pub fn of(self, scope: InstallScope) -> impl Iterator<Item = &'static HostSwitch> {
+        let is_apart = scope == InstallScope::System && self.machine_holds;
+        self.all.iter().filter(move |switch| !is_apart || switch.path.starts_with('/'))
+    }
+
+    /// What, thrown in the settings of the machine, keeps `switch` from turning anything off, if something does.
+    pub fn pin_of(self, switch: &HostSwitch) -> Option<HostSwitch> {
+        let SwitchValue::Is(off) = switch.off else { return None };
+        let is_pin = |other: &&HostSwitch| other.path.starts_with('/') && other.names == switch.names;
+        let pin = self.all.iter().find(is_pin).filter(|_| self.machine_pins)?;
+        Some(HostSwitch { off: SwitchValue::Is(!off), ..*pin })
     }
 }
 

@@ -37,7 +37,7 @@ const MEMBERS: [&str; 9] =
     [COMMAND, "cmd", "script", "cmdline", "command_line", "commandLine", "shell_command", "chars", TYPED];
 
 /// The member in which free texts stand. That of the tool [`EXEC`] is a script of another language.
-const TYPED: &str = "input";
+pub(crate) const TYPED: &str = "input";
 
 /// The members of arguments that say in which folder a text runs.
 const FOLDERS: [&str; 6] = ["workdir", "cwd", "working_directory", "workingDirectory", "directory", "dir_path"];

@@ -8,7 +8,8 @@ use crate::coverage::{GuardLevel, ToolCoverage};
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
 use crate::host::{
     AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
-    HostConfig, HostRefusals, HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
+    HostConfig, HostRefusals, HostSwitch, HostSwitches, InstallScope, KnownVersions, RowPosition, SwitchValue,
+    TimeUnit,
 };
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
@@ -54,20 +55,24 @@ pub static CLAUDE: GuardHost = GuardHost {
             "!~/.claude/tasks/**",
             "!~/.claude/todos/**",
         ],
-        switches: &[
-            HostSwitch { path: "~/.claude/settings.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
-            HostSwitch { path: "./.claude/settings.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
-            HostSwitch {
-                path: "./.claude/settings.local.json",
-                names: &["disableAllHooks"],
-                off: SwitchValue::Is(true),
-            },
-            HostSwitch {
-                path: "/etc/claude-code/managed-settings.json",
-                names: &["disableAllHooks"],
-                off: SwitchValue::Is(true),
-            },
-        ],
+        switches: HostSwitches {
+            all: &[
+                HostSwitch { path: "~/.claude/settings.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
+                HostSwitch { path: "./.claude/settings.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
+                HostSwitch {
+                    path: "./.claude/settings.local.json",
+                    names: &["disableAllHooks"],
+                    off: SwitchValue::Is(true),
+                },
+                HostSwitch {
+                    path: "/etc/claude-code/managed-settings.json",
+                    names: &["disableAllHooks"],
+                    off: SwitchValue::Is(true),
+                },
+            ],
+            machine_holds: true,
+            machine_pins: false,
+        },
         moved_by: Some("CLAUDE_CONFIG_DIR"),
         strict: None,
         behind: &[],

@@ -7,7 +7,7 @@ use crate::coverage::{GuardLevel, KILLED, RESULT, ToolCoverage};
 use crate::event::{HookInput, HostCall, HostEvent, HostWhat, Malformed, Subagent};
 use crate::host::{
     AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
-    HostConfig, HostRefusals, InstallScope, KnownVersions, RowPosition,
+    HostConfig, HostRefusals, HostSwitches, InstallScope, KnownVersions, RowPosition,
 };
 use crate::panic::PanicRow;
 use crate::ruling::{GuardRuling, RulingWord};
@@ -31,7 +31,7 @@ pub static CLINE: GuardHost = GuardHost {
         position: RowPosition::Any,
         acceptance: HookAcceptance::NotNeeded,
         protects: &["~/.cline/**", "**/.clinerules/hooks/**", "!~/.cline/worktrees/**"],
-        switches: &[],
+        switches: HostSwitches::NONE,
         moved_by: Some("CLINE_DIR"),
         strict: None,
         behind: &[],

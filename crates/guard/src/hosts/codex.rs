@@ -8,7 +8,8 @@ use crate::coverage::{GuardLevel, KILLED, ToolCoverage};
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
 use crate::host::{
     AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
-    HostConfig, HostRefusals, HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
+    HostConfig, HostRefusals, HostSwitch, HostSwitches, InstallScope, KnownVersions, RowPosition, SwitchValue,
+    TimeUnit,
 };
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
@@ -27,11 +28,6 @@ pub(super) static MACHINE: GuardHost = GuardHost {
         places: &[ConfigPlace { scope: InstallScope::System, path: "/etc/codex/requirements.toml" }],
         form: ConfigForm::Requirements { entry },
         acceptance: HookAcceptance::NotNeeded,
-        switches: &[HostSwitch {
-            path: "/etc/codex/requirements.toml",
-            names: &["features", "hooks"],
-            off: SwitchValue::Is(false),
-        }],
         ..ROW.config
     },
     ..ROW
@@ -57,15 +53,19 @@ const ROW: GuardHost = GuardHost {
             "!~/.codex/memories/**",
             "!~/.codex/worktrees/**",
         ],
-        switches: &[
-            HostSwitch { path: "~/.codex/config.toml", names: &["features", "hooks"], off: SwitchValue::Is(false) },
-            HostSwitch { path: "./.codex/config.toml", names: &["features", "hooks"], off: SwitchValue::Is(false) },
-            HostSwitch {
-                path: "/etc/codex/requirements.toml",
-                names: &["features", "hooks"],
-                off: SwitchValue::Is(false),
-            },
-        ],
+        switches: HostSwitches {
+            all: &[
+                HostSwitch { path: "~/.codex/config.toml", names: &["features", "hooks"], off: SwitchValue::Is(false) },
+                HostSwitch { path: "./.codex/config.toml", names: &["features", "hooks"], off: SwitchValue::Is(false) },
+                HostSwitch {
+                    path: "/etc/codex/requirements.toml",
+                    names: &["features", "hooks"],
+                    off: SwitchValue::Is(false),
+                },
+            ],
+            machine_holds: true,
+            machine_pins: true,
+        },
         moved_by: Some("CODEX_HOME"),
         strict: None,
         behind: &[],

@@ -4,16 +4,17 @@ use domain::json::{self, Object, Value, json};
 
 use super::shape;
 use crate::answer::Answer;
-use crate::coverage::{GuardLevel, ToolCoverage};
+use crate::coverage::{GuardLevel, STOPPED, ToolCoverage};
 use crate::event::{HookInput, HostCall, HostEvent, HostWhat, Malformed, Subagent};
 use crate::host::{
     AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
-    HostConfig, HostRefusals, HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
-    TrustedFolders,
+    HostConfig, HostRefusals, HostSwitch, HostSwitches, InstallScope, KnownVersions, RowPosition, SwitchValue,
+    TimeUnit, TrustedFolders,
 };
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
 use crate::settings;
+use crate::shell_tools;
 use crate::speech::{self, Speech};
 use crate::tools::{Holds, ToolClass, ToolRow};
 use crate::trial::{self, HostTrial, TrialCall, TrialModel, TrialRun, TrialWire};
@@ -43,17 +44,25 @@ pub static COPILOT: GuardHost = GuardHost {
             "!~/.copilot/session-state/*/files/**",
             "!~/.copilot/session-state/*/plan.md",
         ],
-        switches: &[
-            HostSwitch { path: "~/.copilot/config.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
-            HostSwitch { path: "~/.copilot/settings.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
-            HostSwitch {
-                path: "./.github/copilot/settings.json",
-                names: &["disableAllHooks"],
-                off: SwitchValue::Is(true),
-            },
-            HostSwitch { path: "./.github/hooks/*.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
-            HostSwitch { path: "~/.copilot/hooks/*.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
-        ],
+        switches: HostSwitches {
+            all: &[
+                HostSwitch { path: "~/.copilot/config.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
+                HostSwitch {
+                    path: "~/.copilot/settings.json",
+                    names: &["disableAllHooks"],
+                    off: SwitchValue::Is(true),
+                },
+                HostSwitch {
+                    path: "./.github/copilot/settings.json",
+                    names: &["disableAllHooks"],
+                    off: SwitchValue::Is(true),
+                },
+                HostSwitch { path: "./.github/hooks/*.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
+                HostSwitch { path: "~/.copilot/hooks/*.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
+            ],
+            machine_holds: true,
+            machine_pins: false,
+        },
         moved_by: Some("COPILOT_HOME"),
         strict: None,
         behind: &[],
@@ -79,6 +88,8 @@ pub static COPILOT: GuardHost = GuardHost {
         ToolRow { native: "bash", canonical: "exec", class: ToolClass::Shell, holds: SHELL },
         ToolRow { native: "Bash", canonical: "exec", class: ToolClass::Shell, holds: SHELL },
         ToolRow { native: "powershell", canonical: "exec", class: ToolClass::Shell, holds: SHELL },
+        ToolRow { native: "write_bash", canonical: "exec", class: ToolClass::Shell, holds: TYPED },
+        ToolRow { native: "write_powershell", canonical: "exec", class: ToolClass::Shell, holds: TYPED },
         ToolRow { native: "create", canonical: "write_file", class: ToolClass::FileWrite, holds: FILE },
         ToolRow { native: "Write", canonical: "write_file", class: ToolClass::FileWrite, holds: FILE },
         ToolRow { native: "edit", canonical: "edit_file", class: ToolClass::FileWrite, holds: FILE },
@@ -98,13 +109,13 @@ pub static COPILOT: GuardHost = GuardHost {
         ToolRow { native: "task", canonical: "delegate", class: ToolClass::Subagent, holds: &[] },
     ],
     coverage: &[
-        ToolCoverage { class: ToolClass::Shell, level: GuardLevel::Held, around: &[SWITCH] },
-        ToolCoverage { class: ToolClass::FileWrite, level: GuardLevel::Held, around: &[SWITCH] },
-        ToolCoverage { class: ToolClass::FileRead, level: GuardLevel::Held, around: &[SWITCH] },
-        ToolCoverage { class: ToolClass::Web, level: GuardLevel::Held, around: &[SWITCH] },
-        ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Held, around: &[SWITCH] },
-        ToolCoverage { class: ToolClass::Subagent, level: GuardLevel::Held, around: &[SWITCH] },
-        ToolCoverage { class: ToolClass::Other, level: GuardLevel::Held, around: &[SWITCH] },
+        ToolCoverage { class: ToolClass::Shell, level: GuardLevel::Held, around: &[SWITCH, STOPPED] },
+        ToolCoverage { class: ToolClass::FileWrite, level: GuardLevel::Held, around: &[SWITCH, STOPPED] },
+        ToolCoverage { class: ToolClass::FileRead, level: GuardLevel::Held, around: &[SWITCH, STOPPED] },
+        ToolCoverage { class: ToolClass::Web, level: GuardLevel::Held, around: &[SWITCH, STOPPED] },
+        ToolCoverage { class: ToolClass::Mcp, level: GuardLevel::Held, around: &[SWITCH, STOPPED] },
+        ToolCoverage { class: ToolClass::Subagent, level: GuardLevel::Held, around: &[SWITCH, STOPPED] },
+        ToolCoverage { class: ToolClass::Other, level: GuardLevel::Held, around: &[SWITCH, STOPPED] },
     ],
     environment: &["COPILOT_CLI_BINARY_VERSION", "COPILOT_PROJECT_DIR"],
     adapter: HostAdapter { decode, encode },
@@ -113,6 +124,8 @@ pub static COPILOT: GuardHost = GuardHost {
 
 const SWITCH: &str = "`disableAllHooks` of a project that is trusted";
 const SHELL: &[Holds] = &[Holds::Shell("command")];
+/// What is typed into a shell that was left open runs there. At the model door it has come as a command.
+const TYPED: &[Holds] = &[Holds::Shell(shell_tools::TYPED), Holds::Shell(shell_tools::COMMAND)];
 const FILE: &[Holds] = &[Holds::Path("path"), Holds::Path("file_path")];
 
 /// Where a text stands that came in the place of arguments.
@@ -294,6 +307,9 @@ impl Speech for Copilot<'_> {
     }
 
     fn abort(&self, reason: &str) -> Option<Value> {
+        if matches!(self.0.what, HostWhat::Permission { .. }) {
+            return Some(json!({"behavior": "deny", "message": reason, "interrupt": true}));
+        }
         matches!(self.0.what, HostWhat::Prompt { .. }).then(|| shape::blocked(reason))
     }
 

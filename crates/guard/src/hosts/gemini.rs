@@ -8,7 +8,8 @@ use crate::coverage::{GuardLevel, KILLED, ToolCoverage};
 use crate::event::{HookInput, HostCall, HostEvent, HostWhat, Malformed};
 use crate::host::{
     AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
-    HostConfig, HostRefusals, HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
+    HostConfig, HostRefusals, HostSwitch, HostSwitches, InstallScope, KnownVersions, RowPosition, SwitchValue,
+    TimeUnit,
 };
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
@@ -33,38 +34,42 @@ pub static GEMINI: GuardHost = GuardHost {
         position: RowPosition::First,
         acceptance: HookAcceptance::NotNeeded,
         protects: &["**/.gemini/settings.json", "/etc/gemini-cli/**"],
-        switches: &[
-            HostSwitch {
-                path: "~/.gemini/settings.json",
-                names: &["hooksConfig", "enabled"],
-                off: SwitchValue::Is(false),
-            },
-            HostSwitch {
-                path: "~/.gemini/settings.json",
-                names: &["hooksConfig", "disabled"],
-                off: SwitchValue::NamesOurs,
-            },
-            HostSwitch {
-                path: "./.gemini/settings.json",
-                names: &["hooksConfig", "enabled"],
-                off: SwitchValue::Is(false),
-            },
-            HostSwitch {
-                path: "./.gemini/settings.json",
-                names: &["hooksConfig", "disabled"],
-                off: SwitchValue::NamesOurs,
-            },
-            HostSwitch {
-                path: "/etc/gemini-cli/settings.json",
-                names: &["hooksConfig", "enabled"],
-                off: SwitchValue::Is(false),
-            },
-            HostSwitch {
-                path: "/etc/gemini-cli/settings.json",
-                names: &["hooksConfig", "disabled"],
-                off: SwitchValue::NamesOurs,
-            },
-        ],
+        switches: HostSwitches {
+            all: &[
+                HostSwitch {
+                    path: "~/.gemini/settings.json",
+                    names: &["hooksConfig", "enabled"],
+                    off: SwitchValue::Is(false),
+                },
+                HostSwitch {
+                    path: "~/.gemini/settings.json",
+                    names: &["hooksConfig", "disabled"],
+                    off: SwitchValue::NamesOurs,
+                },
+                HostSwitch {
+                    path: "./.gemini/settings.json",
+                    names: &["hooksConfig", "enabled"],
+                    off: SwitchValue::Is(false),
+                },
+                HostSwitch {
+                    path: "./.gemini/settings.json",
+                    names: &["hooksConfig", "disabled"],
+                    off: SwitchValue::NamesOurs,
+                },
+                HostSwitch {
+                    path: "/etc/gemini-cli/settings.json",
+                    names: &["hooksConfig", "enabled"],
+                    off: SwitchValue::Is(false),
+                },
+                HostSwitch {
+                    path: "/etc/gemini-cli/settings.json",
+                    names: &["hooksConfig", "disabled"],
+                    off: SwitchValue::NamesOurs,
+                },
+            ],
+            machine_holds: false,
+            machine_pins: true,
+        },
         moved_by: Some("GEMINI_CLI_HOME"),
         strict: None,
         behind: &[],

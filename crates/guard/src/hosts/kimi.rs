@@ -8,7 +8,7 @@ use crate::coverage::{GuardLevel, KILLED, RESULT, ToolCoverage};
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
 use crate::host::{
     AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
-    HostConfig, HostRefusals, InstallScope, KnownVersions, RowPosition, StrictEntries, TimeUnit,
+    HostConfig, HostRefusals, HostSwitches, InstallScope, KnownVersions, RowPosition, StrictEntries, TimeUnit,
 };
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
@@ -28,7 +28,7 @@ pub static KIMI: GuardHost = GuardHost {
         position: RowPosition::Any,
         acceptance: HookAcceptance::NotNeeded,
         protects: &["~/.kimi-code/**", "!~/.kimi-code/agents.md", "!~/.kimi-code/plans/**"],
-        switches: &[],
+        switches: HostSwitches::NONE,
         moved_by: Some("KIMI_CODE_HOME"),
         strict: Some(&STRICT),
         behind: &[],

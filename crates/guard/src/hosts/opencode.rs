@@ -5,10 +5,10 @@ use domain::json::{Object, Value, json};
 use super::plugin::{self, Plugin};
 use crate::answer::Answer;
 use crate::coverage::{GuardLevel, ToolCoverage};
-use crate::event::{HookInput, HostEvent, HostWhat, Malformed, Subagent};
+use crate::event::{HookInput, HostCall, HostEvent, HostWhat, Malformed, Subagent};
 use crate::host::{
     AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
-    HostConfig, HostRefusals, InstallScope, KnownVersions, RowPosition, TimeUnit,
+    HostConfig, HostRefusals, HostSwitches, InstallScope, KnownVersions, RowPosition, TimeUnit,
 };
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
@@ -32,7 +32,7 @@ pub static OPENCODE: GuardHost = GuardHost {
         position: RowPosition::Any,
         acceptance: HookAcceptance::NotNeeded,
         protects: &["**/.opencode/plugin*/**", "~/.config/opencode/**", "!~/.config/opencode/agents.md"],
-        switches: &[],
+        switches: HostSwitches::NONE,
         moved_by: None,
         strict: None,
         behind: &[],
@@ -163,7 +163,7 @@ fn decode(input: &HookInput<'_>) -> Result<HostEvent, Malformed> {
             let is_before = event.event.ends_with("before");
             let args = if is_before { shown.shift_remove("args") } else { told.shift_remove("args") };
             let Some(Value::Object(arguments)) = args else { return Err(Malformed::Member("args")) };
-            let tool = call(&OPENCODE, native, arguments);
+            let tool = named(call(&OPENCODE, native, arguments));
             if is_before {
                 HostWhat::Tool(tool)
             } else {
@@ -194,6 +194,19 @@ fn decode(input: &HookInput<'_>) -> Result<HostEvent, Malformed> {
     }
     event.host_raw = said.rest();
     Ok(event)
+}
+
+/// Its own tools whose names are made like those of servers.
+const LIKE_SERVERS: [&str; 2] = ["plan_enter", "plan_exit"];
+
+/// Tools of MCP servers are called `SERVER_TOOL`, and so are those that a person adds as a file, by its name.
+fn named(mut tool: HostCall) -> HostCall {
+    let is_own = tool.class != ToolClass::Other || LIKE_SERVERS.contains(&tool.native.as_str());
+    if !is_own && tool.native.contains('_') {
+        tool.canonical = format!("mcp_{}", tool.native);
+        tool.class = ToolClass::Mcp;
+    }
+    tool
 }
 
 fn encode(event: &HostEvent, ruling: &GuardRuling) -> Answer {

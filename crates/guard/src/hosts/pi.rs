@@ -8,7 +8,7 @@ use crate::coverage::{GuardLevel, ToolCoverage};
 use crate::event::{HookInput, HostCall, HostEvent, HostWhat, Malformed};
 use crate::host::{
     AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
-    HostConfig, HostRefusals, InstallScope, KnownVersions, RowPosition, TimeUnit,
+    HostConfig, HostRefusals, HostSwitches, InstallScope, KnownVersions, RowPosition, TimeUnit,
 };
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
@@ -32,7 +32,7 @@ pub static PI: GuardHost = GuardHost {
         position: RowPosition::Any,
         acceptance: HookAcceptance::NotNeeded,
         protects: &["~/.pi/**", "**/.pi/extensions/**", "!~/.pi/agent/agents.md"],
-        switches: &[],
+        switches: HostSwitches::NONE,
         moved_by: Some("PI_CODING_AGENT_DIR"),
         strict: None,
         behind: &[],

@@ -1,7 +1,8 @@
 //! What our own plugins are told inside of hosts that load plugins: one document of one of three forms.
 //!
-//! `{"allow":true}`, with `args` (all arguments of the call), `output` (the text of the result) or `prompt` beside it,
-//! or `{"deny":REASON}`. A plugin lets nothing pass after any other text.
+//! `{"allow":true}`, with `args` (all arguments of the call), `output` (the text of the result) or `context` (a text behind
+//! the prompt) beside it, `{"prompt":TEXT}` (another prompt in the place of what was said), or `{"deny":REASON}`. A plugin
+//! lets nothing pass after any other text.
 
 use domain::json::{Object, Value, json};
 
@@ -39,6 +40,15 @@ impl Speech for Plugin<'_> {
 
     fn input(&self, arguments: &Object, _context: Option<&str>) -> Option<Value> {
         matches!(self.0.what, HostWhat::Tool(_)).then(|| json!({"allow": true, "args": arguments}))
+    }
+
+    fn prompt(&self, text: &str) -> Option<Value> {
+        // Without `allow`: a plugin of an earlier version would send the prompt as it was.
+        matches!(self.0.what, HostWhat::Prompt { .. }).then(|| json!({"prompt": text}))
+    }
+
+    fn context(&self, text: &str) -> Option<Value> {
+        matches!(self.0.what, HostWhat::Prompt { .. }).then(|| json!({"allow": true, "context": text}))
     }
 
     fn result(&self, text: &str, _shaped: Option<&Value>) -> Option<Value> {

@@ -8,7 +8,8 @@ use crate::coverage::{GuardLevel, KILLED, RESULT, ToolCoverage};
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed};
 use crate::host::{
     AskSupport, ClientEntry, ConfigForm, ConfigPlace, EventRow, GuardHost, HookAcceptance, HookDeadline, HostAdapter,
-    HostConfig, HostRefusals, HostSwitch, InstallScope, KnownVersions, RowPosition, SwitchValue, TimeUnit,
+    HostConfig, HostRefusals, HostSwitch, HostSwitches, InstallScope, KnownVersions, RowPosition, SwitchValue,
+    TimeUnit,
 };
 use crate::panic::PanicRow;
 use crate::ruling::GuardRuling;
@@ -40,15 +41,19 @@ pub static QWEN: GuardHost = GuardHost {
             "!~/.qwen/tmp/**",
             "!~/.qwen/todos/**",
         ],
-        switches: &[
-            HostSwitch { path: "~/.qwen/settings.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
-            HostSwitch { path: "./.qwen/settings.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
-            HostSwitch {
-                path: "/etc/qwen-code/settings.json",
-                names: &["disableAllHooks"],
-                off: SwitchValue::Is(true),
-            },
-        ],
+        switches: HostSwitches {
+            all: &[
+                HostSwitch { path: "~/.qwen/settings.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
+                HostSwitch { path: "./.qwen/settings.json", names: &["disableAllHooks"], off: SwitchValue::Is(true) },
+                HostSwitch {
+                    path: "/etc/qwen-code/settings.json",
+                    names: &["disableAllHooks"],
+                    off: SwitchValue::Is(true),
+                },
+            ],
+            machine_holds: false,
+            machine_pins: false,
+        },
         moved_by: None,
         strict: None,
         behind: &["./.qwen/settings.json"],

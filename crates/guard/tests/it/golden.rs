@@ -1,9 +1,16 @@
 //! What each recorded event is read as, and what each ruling about it is to the host.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
+use domain::checkpoint::AgentInfo as _;
+use domain::id::CallId;
 use domain::json::{Object, Value, json};
-use pintle_guard::tools::ToolClass;
+use domain::tool::ToolCall;
+use pintle_guard::clients::{ClientKnowledge, client_protects};
+use pintle_guard::coverage::GuardLevel;
+use pintle_guard::shell_tools::known_as;
+use pintle_guard::tools::{ToolClass, shell_texts};
 use pintle_guard::{Answer, GuardRuling, HOSTS, HostCall, HostEvent, HostWhat, host};
 
 use crate::recorded::{self, Recorded, rulings};
@@ -99,6 +106,72 @@ fn opencode_is_read_and_answered() {
 #[test]
 fn pi_is_read_and_answered() {
     check("pi");
+}
+
+/// One rule about the tool of a server is one for every host: each has a name of its own for it, and rules have ours.
+#[test]
+fn a_tool_of_a_server_has_one_name_for_rules() {
+    let opencode = |tool: &str| {
+        let payload = json!({
+            "input": {"tool": tool, "sessionID": "s", "callID": "c"}, "output": {"args": {"text": "x"}}, "directory": "/w",
+        });
+        (host("opencode").unwrap(), "tool.execute.before", payload)
+    };
+    let claude = |tool: &str| {
+        let payload = json!({
+            "hook_event_name": "PreToolUse", "session_id": "s", "tool_name": tool, "tool_input": {"text": "x"},
+        });
+        (host("claude").unwrap(), "PreToolUse", payload)
+    };
+    for ((host, event, payload), canonical, class) in [
+        (claude("mcp__box__touch"), "mcp_box_touch", ToolClass::Mcp),
+        (opencode("box_touch"), "mcp_box_touch", ToolClass::Mcp),
+        (opencode("my-box_touch_it"), "mcp_my-box_touch_it", ToolClass::Mcp),
+        (opencode("mcp_box_touch"), "mcp_box_touch", ToolClass::Mcp),
+        (opencode("apply_patch"), "edit_file", ToolClass::FileWrite),
+        (opencode("plan_exit"), "plan_exit", ToolClass::Other),
+        (opencode("todowrite"), "todowrite", ToolClass::Other),
+    ] {
+        let read = recorded::decode(host, Some(event), &[], payload.to_string().as_bytes()).unwrap();
+        let tool = read.tool().unwrap();
+        assert_eq!((tool.canonical.as_str(), tool.class), (canonical, class), "{} {}", host.id, tool.native);
+    }
+}
+
+#[test]
+fn what_copilot_types_into_an_open_shell_is_a_text_of_the_shell() {
+    let copilot = host("copilot").unwrap();
+    for tool in ["write_bash", "write_powershell"] {
+        let payload = json!({
+            "sessionId": "s", "cwd": "/w", "toolName": tool, "toolArgs": {"shellId": "0", "input": "git push --force"},
+        });
+        let read = recorded::decode(copilot, Some("preToolUse"), &[], payload.to_string().as_bytes()).unwrap();
+        let call = read.tool().unwrap();
+        assert_eq!((call.canonical.as_str(), call.class), ("exec", ToolClass::Shell));
+        assert_eq!(shell_texts(copilot.tool(tool).unwrap(), &call.arguments), ["git push --force"]);
+        // At the model door it comes as a command, and can be judged.
+        let (name, arguments) = known_as(tool, &call.arguments).unwrap();
+        let told = ToolCall { id: CallId::from("c"), tool: name, raw_tool: tool.into(), arguments };
+        assert_eq!(client_protects(Some(copilot), &told, (Path::new("/w"), "/u/ann", &[])), None);
+    }
+    // There the `input` of other tools is a script of another language.
+    let knowledge = ClientKnowledge::new(Some(copilot), Some("/w".into()), String::new());
+    let script = json!({"input": "git push --force"});
+    assert!(knowledge.shell("exec", script.as_object().unwrap()).commands.is_empty());
+}
+
+/// A client can be stopped by a signal that nobody can catch: the hosts that let a call run when a hook is late say so, of
+/// every class that is held.
+#[test]
+fn whoever_lets_late_hooks_pass_is_named() {
+    for host in HOSTS {
+        // Claude Code is told to refuse then, and our plugins have a clock of their own.
+        let refuses = ["claude", "opencode", "pi"].contains(&host.id);
+        for row in host.coverage.iter().filter(|row| row.level == GuardLevel::Held) {
+            let says_so = row.around.iter().any(|why| why.contains("SIGSTOP"));
+            assert_eq!(says_so, !refuses, "{} {:?}: {:?}", host.id, row.class, row.around);
+        }
+    }
 }
 
 /// Every text, number and truth in `value`.

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use domain::json::{self, Value};
-use pintle_guard::host::{ConfigForm, RowPosition};
+use pintle_guard::host::{ConfigForm, InstallScope, RowPosition};
 use pintle_guard::settings::{self, KeptFile, NotEdited, Theirs, install, install_event, uninstall};
-use pintle_guard::{ClientEntry, EntryDaemon, GuardHost, HOSTS, host};
+use pintle_guard::{ClientEntry, EntryDaemon, GuardHost, HOSTS, host, in_scope};
 use proptest::prelude::*;
 
 pub(super) fn hook(host: &'static GuardHost, program: &'static str) -> ClientEntry<'static> {
@@ -238,7 +238,7 @@ fn no_variable_can_get_into_an_entry() {
 #[test]
 fn switches_are_found_where_they_are_thrown() {
     let check = |id: &str, path: &str, text: &str| {
-        let switches = host(id).unwrap().config.switches.iter().filter(|switch| switch.path == path);
+        let switches = host(id).unwrap().config.switches.all.iter().filter(|switch| switch.path == path);
         switches.filter(|switch| settings::is_off(switch, text).unwrap()).count()
     };
     assert_eq!(check("claude", "./.claude/settings.json", r#"{"disableAllHooks": true}"#), 1);
@@ -254,6 +254,47 @@ fn switches_are_found_where_they_are_thrown() {
     assert_eq!(check("qwen", "./.qwen/settings.json", r#"{"disableAllHooks": true}"#), 1);
     assert_eq!(check("copilot", "./.github/copilot/settings.json", r#"{"disableAllHooks": true}"#), 1);
     assert_eq!(check("copilot", "./.github/hooks/*.json", r#"{"version": 1, "disableAllHooks": true}"#), 1);
+}
+
+/// As it was recorded: the policy of a machine holds in Claude Code and Copilot CLI whatever a person or a project says, and
+/// that of Qwen Code does not. Codex holds because an installation pins its feature.
+#[test]
+fn what_a_project_says_turns_no_policy_of_a_machine_off() {
+    let turned_off_by = |id: &str, scope: InstallScope| -> Vec<&'static str> {
+        in_scope(host(id).unwrap(), scope).config.switches.of(scope).map(|switch| switch.path).collect()
+    };
+    let project = ["./.claude/settings.json", "./.codex/config.toml", "./.github/hooks/*.json"];
+    for (id, path) in ["claude", "codex", "copilot"].into_iter().zip(project) {
+        assert!(turned_off_by(id, InstallScope::User).contains(&path), "{id}");
+        assert!(turned_off_by(id, InstallScope::Project).contains(&path), "{id}");
+    }
+    assert_eq!(turned_off_by("claude", InstallScope::System), ["/etc/claude-code/managed-settings.json"]);
+    assert_eq!(turned_off_by("codex", InstallScope::System), ["/etc/codex/requirements.toml"]);
+    assert!(turned_off_by("copilot", InstallScope::System).is_empty());
+    for (id, path) in [("qwen", "./.qwen/settings.json"), ("gemini", "./.gemini/settings.json")] {
+        assert!(turned_off_by(id, InstallScope::System).contains(&path), "{id}");
+    }
+}
+
+/// As it was recorded: what Gemini CLI and Codex read of the machine beats the same switch of a person or a project.
+#[test]
+fn what_a_machine_pins_no_project_turns_off() {
+    let pinned = |id: &str, path: &str, name: &str, machine: &str| {
+        let switches = host(id).unwrap().config.switches;
+        let switch = switches.all.iter().find(|it| it.path == path && it.names.last() == Some(&name)).unwrap();
+        switches.pin_of(switch).map(|pin| settings::is_off(&pin, machine).unwrap())
+    };
+    let gemini = |name: &str, machine: &str| pinned("gemini", "./.gemini/settings.json", name, machine);
+    assert_eq!(gemini("enabled", r#"{"hooksConfig": {"enabled": true}}"#), Some(true));
+    assert_eq!(gemini("enabled", r#"{"hooksConfig": {"enabled": false}}"#), Some(false));
+    assert_eq!(gemini("enabled", "{}"), Some(false));
+    // Lists of all files are merged.
+    assert_eq!(gemini("disabled", r#"{"hooksConfig": {"disabled": []}}"#), None);
+    let codex = |machine: &str| pinned("codex", "~/.codex/config.toml", "hooks", machine);
+    assert_eq!((codex("[features]\nhooks = true\n"), codex("")), (Some(true), Some(false)));
+    for (id, path) in [("claude", "./.claude/settings.json"), ("qwen", "./.qwen/settings.json")] {
+        assert_eq!(pinned(id, path, "disableAllHooks", r#"{"disableAllHooks": false}"#), None, "{id}");
+    }
 }
 
 /// How a generated file is written.
@@ -516,8 +557,7 @@ proptest! {
 
 #[test]
 fn the_administrator_of_codex_pins_its_hooks() {
-    use pintle_guard::host::InstallScope;
-    let host = pintle_guard::in_scope(host("codex").unwrap(), InstallScope::System);
+    let host = in_scope(host("codex").unwrap(), InstallScope::System);
     let entry = ClientEntry { daemon: EntryDaemon::Account, ..hook(host, PROGRAM) };
     for before in [
         None,

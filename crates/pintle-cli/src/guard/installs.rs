@@ -64,7 +64,7 @@ pub(crate) fn found_in_files(host: &'static GuardHost, env: &Env, places: &Guard
 /// hold all the same.
 pub(crate) fn switched_off(host: &'static GuardHost, env: &Env, places: &GuardPlaces) -> Option<String> {
     let look = Look { host, env, places, asks: false };
-    let off = look.switched_off()?;
+    let off = look.switched_off(InstallScope::User)?;
     let machine = host.config.places.iter().filter(|place| place.scope == InstallScope::System);
     let holds = machine.filter_map(|place| look.at(place)).any(|it| it.flaw.is_none());
     (!holds).then_some(off)
@@ -152,7 +152,7 @@ impl Look<'_> {
             Err(flaw) => (Some(flaw), None),
         };
         let flaw = flaw
-            .or_else(|| self.switched_off())
+            .or_else(|| self.switched_off(place.scope))
             .or_else(|| self.moved(place.scope))
             .or_else(|| self.overruled(place.scope))
             .or_else(|| self.not_trusted(place.scope))
@@ -294,14 +294,21 @@ impl Look<'_> {
         }
     }
 
-    /// The setting that turns the hooks off here, if one does.
-    fn switched_off(&self) -> Option<String> {
-        let all = self.host.config.switches.iter();
+    /// The setting that turns the hooks of `scope` off here, if one does.
+    fn switched_off(&self, scope: InstallScope) -> Option<String> {
         let thrown = |switch: &'static HostSwitch| {
             let files = files_of(switch.path, self.env);
             files.iter().find_map(|file| Self::thrown_in(switch, file))
         };
-        all.into_iter().find_map(thrown)
+        self.host.config.switches.of(scope).filter(|switch| !self.is_pinned(switch)).find_map(thrown)
+    }
+
+    /// Whether the settings of the machine keep `switch` from turning anything off.
+    fn is_pinned(&self, switch: &HostSwitch) -> bool {
+        let Some(pin) = self.host.config.switches.pin_of(switch) else { return false };
+        // What cannot be read pins nothing.
+        let text = file_of(pin.path, self.env).and_then(|file| text_of(&file).ok().flatten());
+        text.is_some_and(|text| settings::is_off(&pin, &text) == Ok(true))
     }
 
     /// How `switch` turns the hooks off in `file`, if it does.

@@ -181,7 +181,7 @@ fn settings(cwd: &Path, home: &Path) -> impl Iterator<Item = PathBuf> {
             // Of a name that is known in part, the folder is meant: `.claude/settings*.json`.
             Some(whole.rsplit_once('/').map_or(whole, |(folder, _)| folder))
         });
-        let files = config.switches.iter().filter_map(|switch| {
+        let files = config.switches.all.iter().filter_map(|switch| {
             switch.path.strip_prefix("~/").or_else(|| switch.path.strip_prefix("./")).filter(|path| !path.contains('*'))
         });
         folders.chain(files)

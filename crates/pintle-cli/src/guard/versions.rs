@@ -46,8 +46,10 @@ pub(crate) fn judge(said: &str, known: KnownVersions) -> HostVersion {
         return HostVersion::Unsaid(format!("it says no version, but `{}`", telling(said)));
     };
     let (min, newest) = (word(known.min), word(known.newest));
-    let is_known = min.is_some_and(|min| min.1 <= found.1) && newest.is_some_and(|newest| found.1 <= newest.1);
-    if is_known { HostVersion::Known(found.0) } else { HostVersion::Unproven(found.0) }
+    let is_above = min.is_some_and(|min| min.numbers <= found.numbers);
+    let is_below = newest.is_some_and(|newest| found.numbers <= newest.numbers);
+    let is_known = found.is_release && is_above && is_below;
+    if is_known { HostVersion::Known(found.text) } else { HostVersion::Unproven(found.text) }
 }
 
 /// What of `said` tells a person most: the error of a program that failed, else the first line. No trace of its calls.
@@ -57,12 +59,24 @@ fn telling(said: &str) -> String {
     line.chars().take(MAX_SAID).collect()
 }
 
-/// The version in `text`, and its numbers.
-fn word(text: &str) -> Option<(String, Vec<u64>)> {
+/// A version, as it is written.
+struct WrittenVersion {
+    text: String,
+    numbers: Vec<u64>,
+    /// Whether nothing stands behind its numbers: of nightly builds and the like nobody has tried any.
+    is_release: bool,
+}
+
+/// The version in `text`.
+fn word(text: &str) -> Option<WrittenVersion> {
     let word = text.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
     let word = word.trim_end_matches(['.', ',']);
-    let numbers = word.split('.').map(|part| part.parse().ok()).collect::<Option<_>>()?;
-    Some((word.to_owned(), numbers))
+    let numbered = word.split(['-', '+']).next().unwrap_or(word);
+    let is_release = numbered.len() == word.len();
+    let numbers: Vec<u64> = numbered.split('.').map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    // A date is none.
+    let is_version = is_release || numbers.len() > 1;
+    is_version.then(|| WrittenVersion { text: word.to_owned(), numbers, is_release })
 }
 
 #[cfg(test)]
@@ -79,6 +93,11 @@ mod tests {
         check("2.1.98", &HostVersion::Unproven("2.1.98".into()));
         check("2.2.0", &HostVersion::Unproven("2.2.0".into()));
         check("nightly", &HostVersion::Unsaid("it says no version, but `nightly`".into()));
+        // Somebody may have tried the release, and nobody this.
+        for early in ["2.2.0-alpha.3", "2.1.330-nightly.20261122.1a2b", "2.1.100+build7"] {
+            check(&format!("gemini {early}"), &HostVersion::Unproven(early.into()));
+        }
+        check("2026-11-22", &HostVersion::Unsaid("it says no version, but `2026-11-22`".into()));
         let trace = "file:///usr/lib/kimi.js:3\nimport x\n\nSyntaxError: no export\n    at async run (node:x)\n";
         check(trace, &HostVersion::Unsaid("it says no version, but `SyntaxError: no export`".into()));
     }

@@ -71,9 +71,24 @@ fn event(host: &'static GuardHost, what: HostWhat) -> HostEvent {
     }
 }
 
+/// Whether `host` says a prompt once more before it is sent: what hooks changed of it is told then.
+fn says_prompts_twice(host: &'static GuardHost) -> bool {
+    let prompt =
+        |name: &str| HostEvent { event: name.to_owned(), ..event(host, HostWhat::Prompt { text: "x".to_owned() }) };
+    host.events.iter().any(|row| guard::is_sent_later(&prompt(row.name)))
+}
+
 /// What becomes of `ruling` about `what`.
 fn becomes(host: &'static GuardHost, what: HostWhat, ruling: &GuardRuling) -> &'static str {
-    match (host.adapter.encode)(&event(host, what), ruling).degraded {
+    let changes_prompt = matches!(what, HostWhat::Prompt { .. }) && !ruling.stops();
+    let answer = if changes_prompt && says_prompts_twice(host) {
+        let text = || "x".to_owned();
+        let sent = event(host, HostWhat::PromptSent { text: text() });
+        (host.adapter.encode)(&sent, &GuardRuling::ModifyPrompt { text: text() })
+    } else {
+        (host.adapter.encode)(&event(host, what), ruling)
+    };
+    match answer.degraded {
         None => "yes",
         Some(degraded) => match degraded.to {
             RulingWord::Deny => "refused",
@@ -122,7 +137,11 @@ fn decisions(page: &mut String) {
         ("a call ends the turn", &|| HostWhat::Tool(call()), GuardRuling::AbortTurn { reason: reason() }),
         ("a result is changed", &done, GuardRuling::ModifyResult { text: text(), shaped: None, added: None }),
         ("a result is withheld", &done, GuardRuling::Deny { reason: reason() }),
-        ("a text goes beside a result", &done, GuardRuling::Inject { text: text() }),
+        (
+            "a text goes beside a result",
+            &done,
+            GuardRuling::ModifyResult { text: format!("x\n\n{}", text()), shaped: None, added: Some(text()) },
+        ),
         ("a prompt is refused", &prompt, GuardRuling::Deny { reason: reason() }),
         ("a prompt is changed", &prompt, GuardRuling::ModifyPrompt { text: text() }),
         ("a text goes beside a prompt", &prompt, GuardRuling::Inject { text: text() }),

@@ -109,6 +109,27 @@ function handle(event) {
 """
 "#;
 
+/// A rule that takes a password out of prompts.
+const REDACTS: &str = r#"
+[[hook]]
+name = "redacts"
+event = "user_prompt_submit"
+handler_type = "script"
+scope = "tenant"
+may_rewrite = true
+breaker = "faults"
+
+[hook.config]
+source = """
+function handle(event) {
+  return { decision: 'allow', updatedInput: { rawInput: event.rawInput.replace('hunter2', 'withheld') } };
+}
+"""
+"#;
+
+/// The agents that send a prompt as hooks changed it; the others do not send it at all.
+const SENDS_CHANGED: [&str; 3] = ["copilot", "opencode", "pi"];
+
 /// What the model of `agent` read about its first call.
 fn first(agent: &Agent, model: &Model) -> String {
     let results = model.results();
@@ -164,6 +185,18 @@ fn refused_prompt(agent: &Agent) {
         let status = world.pintle(&["guard", "status", "--host", agent.id]);
         assert!(status.contains("prompts"), "{status}");
     }
+}
+
+fn changed_prompt(agent: &Agent) {
+    let world = World::new("[agent_hooks]\ndir = \"hooks.d\"\n");
+    world.write("home/.config/pintle/hooks.d/prompts.toml", REDACTS);
+    world.pintle(&["guard", "install", "--host", agent.id, "--yes"]);
+    let model = Model::start(vec![shell(agent.id, "touch ran")]);
+    let output = world.agent(agent.id, &model, "my password is hunter2");
+    let sends = SENDS_CHANGED.contains(&agent.id);
+    assert_eq!(model.was_asked(), sends || !agent.prompts, "{output:?}");
+    assert_eq!(model.heard().contains("hunter2"), !agent.prompts, "{output:?} {}", model.heard());
+    assert_eq!(model.heard().contains("my password is withheld"), sends, "{output:?} {}", model.heard());
 }
 
 fn changed_result(agent: &Agent) {
@@ -284,6 +317,11 @@ macro_rules! agents {
             #[test]
             fn a_refused_prompt_reaches_no_model() {
                 refused_prompt(&$agent);
+            }
+
+            #[test]
+            fn a_prompt_that_a_hook_changes_is_sent_changed_or_not_at_all() {
+                changed_prompt(&$agent);
             }
 
             #[test]

@@ -50,28 +50,30 @@ export const Pintle = async (context) => {
   const told = (input, output) => ({ directory, input, output })
   return {
     event: async ({ event }) => {
-      if (event?.type === "session.created" || event?.type === "session.idle") {
-        await ask(event.type, () => ({ directory, type: event.type, properties: event.properties }))
-      }
+      if (!["session.created", "session.idle"].includes(event?.type)) return
+      await ask(event.type, () => ({ directory, type: event.type, properties: event.properties }))
     },
     "chat.message": async (input, output) => {
-      const why = refusal(await ask("chat.message", () => told(input, output)))
+      const answer = await ask("chat.message", () => told(input, output))
+      const [first, ...rest] = (output.parts ?? []).filter((part) => typeof part?.text === "string")
+      const why = first && answer?.prompt ? "" : refusal(answer)
       if (why) throw new Error(why)
+      if (answer.prompt) for (const part of rest) output.parts.splice(output.parts.indexOf(part), 1)
+      if (first) first.text = [answer.prompt || first.text, answer.context].filter(Boolean).join("\n\n")
     },
     "tool.execute.before": async (input, output) => {
       const answer = await ask("tool.execute.before", () => told(input, output))
       const why = refusal(answer)
       if (why) throw new Error(why)
       if (answer.args === undefined) return
-      // The object itself has to stay: another one in its place is passed over.
+      // The object itself has to stay, as parts of a prompt have: another one in its place is passed over.
       for (const name of Object.keys(output.args)) if (!(name in answer.args)) delete output.args[name]
       Object.assign(output.args, answer.args)
     },
     "tool.execute.after": async (input, output) => {
       const answer = await ask("tool.execute.after", () => told(input, output))
-      const why = refusal(answer)
-      if (why) output.output = why
-      else if (typeof answer.output === "string") output.output = answer.output
+      const text = refusal(answer) || answer.output
+      if (typeof text === "string") output.output = text
     },
   }
 }

@@ -57,7 +57,10 @@ export default function (pi: any) {
     });
   }
   pi.on("input", async (event: any, context: any) => {
-    if (refusal(await ask("input", () => told(event, context)))) return { action: "handled" };
+    const answer = await ask("input", () => told(event, context));
+    if (answer?.prompt) return { action: "transform", text: answer.prompt };
+    if (refusal(answer)) return { action: "handled" };
+    if (answer.context) return { action: "transform", text: `${event.text}\n\n${answer.context}` };
   });
   pi.on("tool_call", async (event: any, context: any) => {
     const answer = await ask("tool_call", () => told(event, context));

@@ -1,10 +1,11 @@
-//! Our plugins in agents that load plugins: whatever goes wrong when they ask is a refusal.
+//! Our plugins in agents that load plugins: a prompt is sent as hooks left it, and whatever goes wrong when they ask is a
+//! refusal.
 
 use std::path::Path;
 use std::process::Command;
 
 use guard::{ClientEntry, EntryDaemon, host, settings};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// What node prints.
 #[track_caller]
@@ -27,27 +28,42 @@ fn written(id: &str, timeout_s: u32) -> String {
     settings::install(host(id).unwrap(), &hook, None, None).unwrap().text
 }
 
-/// Plays all ways in which asking fails, or the one in which nothing is answered in time.
+/// What of the parts of a prompt is sent: of OpenCode's, which has two texts and a file, or of pi's, which is one text.
+fn sent(id: &str, way: &str) -> Value {
+    match (id, way) {
+        ("opencode", "another prompt") => json!(["other", "a file"]),
+        ("opencode", "a text beside") => json!(["hello\n\nbeside", "a file", "more"]),
+        ("opencode", _) => json!(["hello", "a file", "more"]),
+        (_, "another prompt") => json!(["other"]),
+        (_, "a text beside") => json!(["hello\n\nbeside"]),
+        (_, _) => json!(["hello"]),
+    }
+}
+
+/// Plays what can be answered and all ways in which asking fails, or the one in which nothing is answered in time.
 fn check(id: &str, plugin: &Path, late: bool) {
     let play = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/plugins.mjs");
     let mut args = vec![play.as_path(), Path::new(id), plugin];
     args.extend(late.then_some(Path::new("late")));
     let said = node(&args);
     let lines: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(lines.len(), if late { 1 } else { 11 }, "{said}");
+    assert_eq!(lines.len(), if late { 1 } else { 13 }, "{said}");
     for line in &lines {
         let text = |name: &str| line[name].as_str().unwrap();
-        if line["way"] == "allowed" {
-            assert_eq!((text("prompt"), text("call"), text("result")), ("", "", "it ran"), "{id}");
-            continue;
-        }
         let refused = ["prompt", "call", "result"].map(|name| !text(name).is_empty() && text(name) != "it ran");
-        assert_eq!(refused, [true; 3], "{id}: {line}");
+        let expected = match text("way") {
+            "allowed" | "a text beside" => [false; 3],
+            // A plugin that does not know this answer refuses, too: it would send the prompt as it was.
+            "another prompt" => [false, true, true],
+            _ => [true; 3],
+        };
+        assert_eq!(refused, expected, "{id}: {line}");
+        assert_eq!(line["sent"], sent(id, text("way")), "{id}: {line}");
     }
 }
 
 #[test]
-fn the_plugin_for_opencode_refuses_when_it_cannot_ask() {
+fn the_plugin_for_opencode_sends_what_it_was_told_and_refuses_when_it_cannot_ask() {
     let folder = tempfile::tempdir().unwrap();
     let plugin = folder.path().join("pintle.mjs");
     for (timeout_s, late) in [(600, false), (2, true)] {
@@ -57,7 +73,7 @@ fn the_plugin_for_opencode_refuses_when_it_cannot_ask() {
 }
 
 #[test]
-fn the_plugin_for_pi_refuses_when_it_cannot_ask() {
+fn the_plugin_for_pi_sends_what_it_was_told_and_refuses_when_it_cannot_ask() {
     let folder = tempfile::tempdir().unwrap();
     let (typed, plugin) = (folder.path().join("pintle.ts"), folder.path().join("pintle.mjs"));
     let compiler =

@@ -9,6 +9,8 @@ fn what_only_reads_goes_to_the_vendor_and_back() {
         ("GET /door/openai/v1/models/m:1", "", "/models/m:1"),
         ("GET /door/anthropic/v1/models?limit=1", "", "/v1/models?limit=1"),
         ("GET /door/anthropic/v1/models/m", "", "/v1/models/m"),
+        ("GET /door/gemini/v1beta/models/m-1.5", "", "/v1beta/models/m-1.5"),
+        ("GET /door/gemini/v1/models/m-1.5", "", "/v1/models/m-1.5"),
         ("POST /door/openai/v1/responses/input_tokens", r#"{"model":"m","input":"hi"}"#, "/responses/input_tokens"),
     ] {
         let (status, _, answer) = guarded.send(line, "", body);
@@ -17,9 +19,13 @@ fn what_only_reads_goes_to_the_vendor_and_back() {
     }
     let before = guarded.vendor.came().len();
     for id in ["..", "%2e%2e", "a%2fb"] {
-        let (status, _, answer) = guarded.send(&format!("GET /door/openai/v1/models/{id}"), "", "");
-        assert_eq!(status, 404, "{id} {answer}");
+        for vendor in ["openai/v1", "gemini/v1beta"] {
+            let (status, _, answer) = guarded.send(&format!("GET /door/{vendor}/models/{id}"), "", "");
+            assert_eq!(status, 404, "{vendor} {id} {answer}");
+        }
     }
+    let (status, head, _) = guarded.send("GET /door/gemini/v1beta/models/m:countTokens", "", "");
+    assert!(status == 405 && head.contains("\r\nallow: POST"), "{head}");
     assert_eq!(guarded.vendor.came().len(), before);
 }
 

@@ -88,6 +88,9 @@ pub(crate) fn said(came: &Came) -> (&'static str, &'static str, String) {
     if matches!(came.path.as_str(), "/models" | "/models/m:1" | "/v1/models?limit=1" | "/v1/models/m") {
         return ("200 OK", "application/json", r#"{"object":"list","data":[{"id":"m","object":"model"}]}"#.into());
     }
+    if matches!(came.path.as_str(), "/v1beta/models/m-1.5" | "/v1/models/m-1.5") {
+        return ("200 OK", "application/json", r#"{"name":"models/m-1.5"}"#.into());
+    }
     if came.path == "/v1beta/models" {
         return ("200 OK", "application/json", r#"{"models":[{"name":"models/m"}]}"#.into());
     }
