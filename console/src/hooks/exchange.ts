@@ -22,6 +22,7 @@ function recordOf(hook: Hook, names: Names): JsonObject {
     ...(agents.length === 0 ? {} : { agent_ids: agents }),
     ...Object.fromEntries(SETTINGS.map((name) => [name, hook[name]])),
     config: hook.config,
+    ...(Object.keys(hook.metadata).length === 0 ? {} : { metadata: hook.metadata }),
   };
 }
 
