@@ -282,7 +282,7 @@ export const en = {
       invocations: "Default: 5.",
       ignoreInjection: "Otherwise a suspected injection blocks.",
       source: "function handle(event) returns { decision, reason?, updatedInput?, additionalContext? }.",
-      metadata: "A JSON object of your own, such as a ticket or an owner. It is kept with the hook and exported. Only exception_of counts: it marks the exception to another rule.",
+      metadata: "A JSON object of your own, such as a ticket or an owner. It is kept with the hook and exported. What Pintle wrote into it, such as exception_of, has a meaning: leave it as it is.",
     },
     needed: "This field is required.",
     oneAgent: "Choose at least one agent.",

@@ -243,7 +243,7 @@ export const zh: Words = {
       invocations: "默认为 5。",
       ignoreInjection: "否则，怀疑有注入时即阻止。",
       source: "function handle(event) 返回 { decision, reason?, updatedInput?, additionalContext? }。",
-      metadata: "由您填写的 JSON 对象，例如工单或负责人。它随钩子保存和导出。只有 exception_of 起作用：它标明这是另一条规则的例外。",
+      metadata: "由您填写的 JSON 对象，例如工单或负责人。它随钩子保存和导出。Pintle 写入的内容（例如 exception_of）有其含义，请勿改动。",
     },
     needed: "此项必填。",
     oneAgent: "请至少选择一个智能体。",
