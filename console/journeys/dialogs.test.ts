@@ -17,7 +17,7 @@ let saved = 2;
 
 beforeAll(async () => {
   rig = await Rig.start();
-  gateway = await Gateway.start({ replies: [LISTS, DONE], agent: 'tools = ["list_dir"]\n', env: { PINTLE_EDITION: "standard", PINTLE_ENCRYPTION_KEY: "ab".repeat(32) } });
+  gateway = await Gateway.start({ replies: [undefined, ...LOOKS].flatMap(() => [LISTS, DONE]), agent: 'tools = ["list_dir"]\n', env: { PINTLE_EDITION: "standard", PINTLE_ENCRYPTION_KEY: "ab".repeat(32) } });
   const page = await outside(await rig.person(), gateway);
   hook = String((await done(page, "system", "hooks.create", scripted("guard", "^list_dir$", { decision: "block", reason: "no" })))["hookId"]);
   await done(page, "system", "hooks.update", { hookId: hook, updates: { priority: 2 } });
@@ -57,6 +57,16 @@ const OPENS: readonly (readonly [string, () => string, Open])[] = [
   ["switch off", () => `/hooks/${hook}`, press(({ hooks }) => hooks.switchOff)],
   ["delete", () => `/hooks/${hook}`, press(({ hooks }) => hooks.delete)],
   ["restore", () => `/hooks/${hook}?tab=versions`, press(({ rules }) => rules.versions.restoreWhich(1))],
+  [
+    "write over what is there",
+    () => "/hooks/import",
+    async (page, { rules: { imports } }) => {
+      await page.getByLabel(imports.text).fill(JSON.stringify([scripted("guard", "^list_dir$", { decision: "block", reason: "no" }, { priority: 999 })]));
+      await page.getByLabel(imports.overwrite(1)).check();
+      await page.getByRole("button", { name: imports.act(1) }).click();
+      await inDialog(page);
+    },
+  ],
   [
     "edit conflict",
     () => `/hooks/${hook}?tab=edit`,
@@ -100,6 +110,8 @@ const OPENS: readonly (readonly [string, () => string, Open])[] = [
     "an event that happened",
     () => "/chain",
     async (page, { chain }) => {
+      // Only the newest turns are offered: the event is one of them, whatever happened before.
+      await done(page, "system", "chat.send", { message: "look around", agentId: "main", sessionKey: `agent:main:ws:direct:past-${crypto.randomUUID()}` });
       await page.getByRole("button", { name: chain.pastEvents.open }).click();
       await page.getByLabel(chain.pastEvents.label).locator("option", { hasText: "list_dir" }).first().waitFor({ state: "attached" });
     },

@@ -122,6 +122,13 @@ test("a file says what would come of it before anything is written", async () =>
   await expect.poll(() => page.getByRole("button", { name: "Write 0 hooks" }).isDisabled()).toBe(true);
   await page.getByLabel("Also write 1 record over what is there").check();
   await page.getByRole("button", { name: "Write 1 hook" }).click();
+  // What stands there acts otherwise from then on: the page asks, and names it.
+  await page.getByRole("dialog").getByText("Write over 1 hook?").waitFor();
+  await page.getByRole("dialog").getByText("priority: 7 here, 70 in the file").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
+  await comes("guard").getByText("different").waitFor();
+  await page.getByRole("button", { name: "Write 1 hook" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Write 1 hook" }).click();
   await comes("guard").getByText("in force").waitFor();
 });
 
@@ -139,6 +146,7 @@ test("secrets of what is there stay, and of a file that is not in order nothing 
   const other = await signedIn(await rig.person(), gateway, "/chat", "ben");
   await rule(other, { ...tells, name: "second", config: { url: "https://b.example/z" }, scope: "tenant" }, "ben");
   await page.getByRole("button", { name: "Write 2 hooks" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Write 2 hooks" }).click();
   await comes("tells").getByText("in force").waitFor();
   await comes("second").getByText("in force").waitFor();
   await page.getByLabel("Or paste it here").fill(JSON.stringify([{ ...tells, name: "third", config: { url: "https://a.example/third" } }, { ...tells, name: "second", config: { url: "https://c.example/x" } }]));

@@ -215,6 +215,8 @@ test("an earlier version is looked at, and restored", async () => {
   await page.getByText("What changed").first().click();
   await expect.poll(() => page.getByRole("table", { name: "Version 1 and version 2" }).innerText()).toContain('"priority": 9');
   await page.getByRole("button", { name: "Restore version 1" }).click();
+  // It shows what becomes of today's settings.
+  await expect.poll(() => page.getByRole("table", { name: "Version 2 as it is and as version 1 makes it" }).innerText()).toMatch(/"priority": 9[\s\S]*"priority": 0/);
   await page.getByRole("dialog").getByRole("button", { name: "Restore" }).click();
   await page.getByRole("tabpanel").getByText("Version 3", { exact: true }).first().waitFor();
   await page.getByRole("tab", { name: "Edit" }).click();

@@ -301,3 +301,33 @@ test.each(LOOKS)("every part of the settings, %s, %s, %i px", async (colorScheme
   expect(Object.fromEntries(Object.entries(bad).filter(([, found]) => found.length > 0))).toEqual({});
   await context.close();
 });
+
+test("what was typed in a dialog or in an import is there again after the session ended and the same person signed in anew", async () => {
+  const context = await rig.person();
+  const page = await signedIn(context, gateway, "/settings/members", "system");
+  await page.getByRole("button", { name: en.settings.members.add, exact: true }).click();
+  const user = page.getByRole("dialog").getByLabel(en.settings.members.user);
+  // Nothing that is pasted is cut off: it says that it is too long.
+  await user.fill("n".repeat(300));
+  await page.getByRole("dialog").getByText("At most 255 characters: this has 300.").waitFor();
+  expect(await page.getByRole("dialog").locator("button[type=submit]").isDisabled()).toBe(true);
+  await user.fill("half-typed");
+  await page.keyboard.press("Escape");
+  await go(page, "/hooks/import");
+  await page.getByLabel(en.rules.imports.text).fill('[{"name":"half done"}]');
+  const other = await rig.person();
+  const there = await signedIn(other, gateway, "/settings", "system");
+  await there.getByRole("button", { name: en.settings.devices.endAll }).click();
+  await there.getByRole("dialog").locator("button[type=submit]").click();
+  await page.getByText(en.signIn.drafts).waitFor();
+  await page.locator("input[name=token]").fill(TOKEN);
+  await page.locator("input[name=user]").fill("system");
+  await page.locator("button[type=submit]").click();
+  await expect.poll(() => page.getByLabel(en.rules.imports.text).inputValue()).toBe('[{"name":"half done"}]');
+  await go(page, "/settings/members");
+  await page.getByRole("button", { name: en.settings.members.add, exact: true }).click();
+  await expect.poll(() => user.inputValue()).toBe("half-typed");
+  // None of it was kept anywhere but in the page.
+  expect(await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }))).not.toMatch(/half/);
+  await Promise.all([context.close(), other.close()]);
+});

@@ -94,8 +94,12 @@ test("each number of the overview leads to its list, and the budget to where it 
   await page.getByRole("link", { name: /tokens/ }).click();
   await page.getByRole("heading", { name: "Health" }).waitFor();
   await go(page, "/");
-  await page.getByRole("link", { name: /^asked \d/ }).click();
+  const asked = page.locator("main li").filter({ hasText: /^asked \d/ }).getByRole("link", { name: /^in \d+ turns?$/ });
+  const [, many = ""] = /(\d+)/.exec(await asked.innerText()) ?? [];
+  await asked.click();
   await page.getByRole("heading", { name: "Turns" }).waitFor();
+  // The list has as many as the number said.
+  await expect.poll(() => page.locator("[data-row]").count()).toBe(Number(many));
   await expect.poll(() => page.url()).toMatch(/decision=asked.*span=day|span=day.*decision=asked/);
 });
 

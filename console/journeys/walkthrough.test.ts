@@ -163,6 +163,9 @@ test("Hook stopped firing: Circuit breaker tripped (5 blocks/min): Fix upstream 
   await go(page, `/hooks/${id}`);
   await expect.poll(() => page.locator("[data-cause=tripped]").innerText()).toMatch(/five times in a row within a minute[\s\S]*Remove the cause, then reset/);
   await page.getByRole("button", { name: "Reset" }).click();
+  // It says what acts again, before it does.
+  await page.getByRole("dialog").getByText("It decides again, from the next event on").waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Reset" }).click();
   await page.locator("[data-cause=tripped]").waitFor({ state: "detached" });
   await remove(id);
 });

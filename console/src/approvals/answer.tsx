@@ -1,12 +1,12 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 
-import { bytes } from "../hooks/bounds.ts";
 import { Button } from "../ui/button.tsx";
 import { Field, Input } from "../ui/field.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { SaidText } from "../ui/said-text.tsx";
 import { Sign } from "../ui/sign.tsx";
+import { tooManyBytes } from "../ui/too-long.ts";
 import { Timed } from "../ui/when.tsx";
 import type { Approval } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
@@ -22,7 +22,8 @@ export function Answer({ approval }: { approval: Approval }) {
   const place = reasonPlace(me, approval.id);
   const [reason, setReason] = useState(() => keptReason(place));
   // What is too long is told, and nothing of it is cut off.
-  const isLong = bytes(reason) > MAX_REASON_BYTES;
+  const long = tooManyBytes(reason, MAX_REASON_BYTES, hooks.tooLong);
+  const isLong = long !== undefined;
   const answer = useMutation({
     mutationFn: (yes: boolean) => connection.request(yes ? "approvals.approve" : "approvals.refuse", { id: approval.id, ...(reason === "" ? {} : { reason }) }),
     onSettled: () => queries.invalidateQueries({ queryKey: ["approvals"] }),
@@ -53,7 +54,7 @@ export function Answer({ approval }: { approval: Approval }) {
   return (
     <div className="mt-3">
       {answer.error !== null && <Problem error={answer.error} />}
-      <Field label={words.reason} hint={words.reasonHint} error={isLong ? hooks.tooLong(MAX_REASON_BYTES) : undefined}>
+      <Field label={words.reason} hint={words.reasonHint} error={long}>
         {(about) => <Input {...about} value={reason} onChange={(event) => setReason(event.target.value)} />}
       </Field>
       <div className="mt-3 flex flex-wrap gap-2">

@@ -1,4 +1,4 @@
-import { RequestError } from "../wire/client.ts";
+import { kindOf } from "../wire/kind.ts";
 
 /** A message that is said anew: its place, and how many messages there were when somebody began to edit it. */
 export interface Edited {
@@ -9,7 +9,4 @@ export interface Edited {
 }
 
 /** Whether an edited message was not taken because the conversation went on while it was written. */
-export function wentOn(why: unknown): boolean {
-  const details = why instanceof RequestError ? why.details : undefined;
-  return typeof details === "object" && details !== null && "kind" in details && details.kind === "conversation_changed";
-}
+export const wentOn = (why: unknown): boolean => kindOf(why) === "conversation_changed";

@@ -2,6 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useReducer, useRef, useState } from "react";
 
 import { RequestError } from "../wire/client.ts";
+import { kindOf } from "../wire/kind.ts";
 import type { HookFrame, RunEvent, ShownMessage } from "../wire/types.ts";
 import { useEvent, useWire } from "../wire/use-wire.ts";
 import { wentOn } from "./edited.ts";
@@ -192,7 +193,7 @@ export function useConversation(key: string, mayBegin: boolean): Conversation {
       },
       (why: unknown) => {
         // What a hook stopped is shown where it stands.
-        const isShown = why instanceof RequestError && why.message.startsWith("hook blocked ");
+        const isShown = kindOf(why) === "hook_blocked";
         // How a turn of this page ended that had begun is told by its own end.
         const isTold = why instanceof RequestError && !begins.current;
         if (isShown) {

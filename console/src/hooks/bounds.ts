@@ -14,5 +14,3 @@ export const MAX_PRIORITY = 2 ** 31 - 1;
 
 /** Whether a text is a whole number between two, both counted. Pure. */
 export const isBetween = (text: string, low: number, high: number): boolean => text.trim() !== "" && Number.isInteger(Number(text)) && Number(text) >= low && Number(text) <= high;
-
-export const bytes = (text: string): number => new TextEncoder().encode(text).length;

@@ -1,7 +1,10 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+
 import { expect, test } from "vitest";
 
 import { en } from "../words/en.ts";
-import { because, budgetsBefore, budgetSet, changed, deedOf, owesReason, switchedTo, wordOf } from "./changed.ts";
+import { because, budgetsBefore, budgetSet, changed, deedOf, owesReason, restoredOver, switchedTo, wordOf } from "./changed.ts";
 
 test.each([
   [[{ op: "replace", path: "/matcher", value: "x" }, { op: "replace", path: "/config/source" }, { op: "add", path: "/config/url" }], ["matcher", "config"]],
@@ -52,6 +55,22 @@ test.each([
   ["toggled", "system:boot", [{ op: "replace", path: "/enabled", value: false }], false],
 ] as const)("%s by %s, %j: whether a reason is missing: %s", (action, actor, diff, owes) => {
   expect(owesReason({ action, actor, diff })).toBe(owes);
+});
+
+test("what is restored has the settings of then, and is on, where it holds, and whose it is as today", () => {
+  const now = { id: "h", version: 4, enabled: false, disabled_reason: "late", scope: "tenant", matcher: "^exec$", metadata: {} };
+  const then = { id: "h", version: 1, enabled: true, disabled_reason: "", scope: "global", matcher: "^write$", metadata: { ticket: "OPS-7" } };
+  expect(restoredOver(now, then)).toEqual({ ...now, matcher: "^write$", metadata: { ticket: "OPS-7" } });
+});
+
+test("what stays is what the server keeps", () => {
+  const source = readFileSync(resolve(import.meta.dirname, "../../../crates/rules/src/admin/logged.rs"), "utf8");
+  const [, list = ""] = /const NOT_RESTORED: \[&str; \d+\] =\s+\[([^\]]*)\];/.exec(source) ?? [];
+  const stays = [...list.matchAll(/"(\w+)"/g)].map(([, name = ""]) => name);
+  expect(stays.length).toBeGreaterThan(0);
+  const now = Object.fromEntries([...stays, "enabled", "scope", "matcher"].map((name) => [name, "now"]));
+  const then = Object.fromEntries(Object.keys(now).map((name) => [name, "then"]));
+  expect(restoredOver(now, then)).toEqual({ ...now, matcher: "then" });
 });
 
 test("a version says what it switched, and why", () => {

@@ -1,4 +1,4 @@
-import type { HookChange, HookVersion } from "../wire/types.ts";
+import type { HookChange, HookVersion, JsonObject } from "../wire/types.ts";
 import type { Words } from "../words/use-words.ts";
 
 /** The settings that a change is about, from its JSON Patch: those that change with every change are left out. Pure. */
@@ -66,9 +66,16 @@ export function deedOf(version: HookVersion, before: HookVersion | undefined, wo
   return { word: wordOf({ action, diff }, words), why: because(diff), owes: owesReason({ action, actor, diff }) };
 }
 
+/** What a hook is once `then` is restored over `now`: its settings are those of then, what is the server's, whether it is on, and its scope stay. Pure. */
+export const restoredOver = (now: JsonObject, then: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries({ ...now, ...then }).map(([name, was]) => [name, STAYS.includes(name) ? now[name] : was]));
+
 /** The words with which Pintle itself says why a hook is off: what it did says that already. */
 const OWN: readonly string[] = ["breaker", "edition", "no_agents"];
 
 const REASONS: readonly string[] = ["/disabled_reason", "/reason"];
+
+/** What stays as it is when an earlier version is restored, as the server has it. */
+const STAYS: readonly string[] = ["id", "tenant_id", "source", "version", "tripped_at", "disabled_reason", "created_by", "created_at", "updated_at", "enabled", "scope"];
 
 const ALWAYS: readonly string[] = ["version", "updated_at", "disabled_reason", "reason"];

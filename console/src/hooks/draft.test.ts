@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 import type { Hook } from "../wire/types.ts";
 import * as bounds from "./bounds.ts";
-import { atEvent, changes, EMPTY, toConfig, toDraft, toRecord } from "./draft.ts";
+import { atEvent, changes, EMPTY, metadataOf, toConfig, toDraft, toRecord } from "./draft.ts";
 
 const HOOK: Hook = {
   id: "1",
@@ -45,6 +45,24 @@ test("only what is different is sent, and a secret that is kept stays one", () =
     timeout_ms: 3000,
     config: { url: "https://a.example/x", secret_headers: ["X-Key"], headers: { Authorization: bounds.MASK, "X-Key": "k" } },
   });
+});
+
+test("metadata survives a change of something else, and is changed and cleared as a text", () => {
+  const hook = { ...HOOK, metadata: { exception_of: "h", tags: ["a", 1, null] } };
+  expect(toRecord(toDraft(hook)).metadata).toEqual(hook.metadata);
+  expect(changes(toDraft(hook), { ...toDraft(hook), priority: "7" })).toEqual({ priority: 7 });
+  expect(changes(toDraft(hook), { ...toDraft(hook), metadata: '{"ticket":"OPS-7"}' })).toEqual({ metadata: { ticket: "OPS-7" } });
+  expect(changes(toDraft(hook), { ...toDraft(hook), metadata: " " })).toEqual({ metadata: {} });
+});
+
+test.each([
+  ["", {}],
+  ['{"a":1}', { a: 1 }],
+  ["[1]", undefined],
+  ["null", undefined],
+  ["{", undefined],
+])("metadata %j: %j", (typed, value) => {
+  expect(metadataOf(typed)).toEqual(value);
 });
 
 test("fields can be cleared", () => {

@@ -37,6 +37,8 @@ export interface Draft {
   invocations: string;
   ignoreInjection: boolean;
   source: string;
+  /** A JSON object, as text; empty where there is none. */
+  metadata: string;
 }
 
 const SOURCE = `function handle(event) {
@@ -73,10 +75,24 @@ export const EMPTY: Draft = {
   invocations: "",
   ignoreInjection: false,
   source: SOURCE,
+  metadata: "",
 };
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 const isObject = (value: unknown): value is JsonObject => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Metadata as a form has it: none is an empty text. Pure. */
+export const metadataText = (metadata: JsonObject): string => (Object.keys(metadata).length === 0 ? "" : JSON.stringify(metadata, null, 2));
+
+/** The metadata that a text stands for; nothing where it is no JSON object. Pure. */
+export function metadataOf(typed: string): JsonObject | undefined {
+  try {
+    const value: unknown = typed.trim() === "" ? {} : JSON.parse(typed);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 /** A hook, to be changed. */
 export function toDraft(hook: Hook): Draft {
@@ -114,6 +130,7 @@ export function toDraft(hook: Hook): Draft {
     invocations: invocations === undefined ? "" : String(invocations),
     ignoreInjection: config["on_injection"] === "ignore",
     source: hook.handler_type === "script" ? text(config["source"]) : SOURCE,
+    metadata: metadataText(hook.metadata),
   };
 }
 
@@ -170,6 +187,8 @@ export function toRecord(draft: Draft): HookInput {
     may_rewrite: draft.mayRewrite,
     breaker: draft.breaker,
     on_trip: draft.onTrip,
+    // A form with another text is not sent.
+    metadata: metadataOf(draft.metadata) ?? {},
   };
 }
 

@@ -8,18 +8,16 @@ import { JsonDiff } from "../ui/diff.tsx";
 import { FormProblem } from "./form-problem.tsx";
 import { Card } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
-import { RequestError } from "../wire/client.ts";
 import type { Hook } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
+import { SavedMeanwhile, saveOver } from "./conflict.ts";
 import { changes, type Draft, toDraft, toRecord } from "./draft.ts";
 import { HookFields } from "./form.tsx";
 import { drop, keep, keptDraft, placeOf } from "./kept.ts";
 import { stateOf } from "./state.ts";
 import { TestPanel } from "./test-panel.tsx";
 import { merged, type Merged, type Setting } from "./three-way.ts";
-
-const isConflict = (error: unknown): boolean => error instanceof RequestError && error.message.startsWith("version conflict");
 
 /** How far back it is looked for who saved a version. */
 const CHANGES = 20;
@@ -70,22 +68,16 @@ export function EditHook({ hook }: { hook: Hook }) {
     }
   }, [hook, base, isDirty, form]);
   const save = useMutation({
-    mutationFn: async ({ draft, over }: { draft: Draft; over: Hook }) => {
-      const updates = changes(toDraft(over), draft);
-      if (Object.keys(updates).length > 0) {
-        await connection.request("hooks.update", { hookId: hook.id, updates, ifVersion: over.version });
-      }
-      return (await connection.request("hooks.get", { hookId: hook.id })).hook;
-    },
+    mutationFn: ({ draft, over }: { draft: Draft; over: Hook }) => saveOver(connection, hook.id, changes(toDraft(over), draft), over.version),
     onSuccess: async (saved) => {
       setTheirs(undefined);
       begin(saved);
       queries.setQueryData(["hooks", "one", hook.id], saved);
       await queries.invalidateQueries({ queryKey: ["hooks"] });
     },
-    onError: async (error) => {
-      if (isConflict(error)) {
-        setTheirs((await connection.request("hooks.get", { hookId: hook.id })).hook);
+    onError: (error) => {
+      if (error instanceof SavedMeanwhile) {
+        setTheirs(error.theirs);
       }
     },
   });
@@ -112,7 +104,7 @@ export function EditHook({ hook }: { hook: Hook }) {
               {save.isSuccess && !isDirty ? words.saved(base.version, stateOf(base) === "on") : words.versionOf(base.version)}
             </span>
           </div>
-          {save.error !== null && !isConflict(save.error) && <FormProblem error={save.error} />}
+          {save.error !== null && !(save.error instanceof SavedMeanwhile) && <FormProblem error={save.error} />}
         </form>
       </Card>
       <TestPanel event={event} matcher={hook.matcher} what={() => (isDirty ? { config: toRecord(form.getValues()) } : { hookId: hook.id })} />
@@ -161,7 +153,7 @@ function Conflict({ theirs, both: { draft, mine, both }, who, error, isPending, 
       <div className="mt-2">
         <JsonDiff before={toRecord(toDraft(theirs))} after={toRecord(draft)} titles={[words.conflict.theirs(theirs.version), words.conflict.yours]} label={words.conflict.title(who)} />
       </div>
-      {error !== null && !isConflict(error) && <Problem error={error} />}
+      {error !== null && !(error instanceof SavedMeanwhile) && <Problem error={error} />}
       <div className="mt-4 flex flex-wrap justify-end gap-2">
         <Button onClick={keepEditing}>{words.conflict.keep}</Button>
         <Button onClick={take}>{words.conflict.take}</Button>

@@ -21,6 +21,7 @@ const HOOK = {
   may_rewrite: false,
   breaker: "all",
   on_trip: "block",
+  metadata: {},
   source: "user",
   version: 4,
 } as unknown as Hook;
@@ -35,6 +36,14 @@ test("what is exported is a record of the same hook, with the names of its agent
   const settings = { matcher: "^exec$", if_expr: "", priority: 3, timeout_ms: 5_000, on_timeout: "block", enabled: true, may_rewrite: false, breaker: "all", on_trip: "block" };
   expect(records(file)).toEqual([{ ...RECORD, ...settings }]);
   expect(linesOf(records(file), NAMES)).toEqual([{ number: 1, name: "guard", event: "pre_tool_use", of: { is: "record", input: { ...RECORD, ...settings, agent_ids: HOOK.agent_ids } } }]);
+});
+
+test("the metadata of a hook is exported, and comes back", () => {
+  const metadata = { ticket: "OPS-7", exception_of: "0193a5b0-7000-7000-8000-000000000002" };
+  const [record] = records(exported([{ ...HOOK, metadata: { ...metadata, file: "rules.toml", folder: "rules", team: { rule: "r" } } }], NAMES));
+  // From which file a hook came is not said of its copy.
+  expect((record as { metadata: unknown }).metadata).toEqual(metadata);
+  expect(of(record)).toMatchObject({ input: { metadata } });
 });
 
 test.each([

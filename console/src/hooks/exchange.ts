@@ -12,8 +12,12 @@ const isObject = (value: unknown): value is JsonObject => typeof value === "obje
 /** Whether a hook can stand in a file: what is shipped comes with the program, and what is hidden is not there. */
 export const isExported = (hook: Hook): boolean => hook.source === "user" && hook.config_hidden !== true;
 
+/** Members of the metadata that say from which file or team a hook comes: one that is imported comes from none, and could not be changed with them. */
+const OF_ITS_FILE: readonly string[] = ["file", "folder", "team"];
+
 function recordOf(hook: Hook, names: Names): JsonObject {
   const agents = agentNames(hook.agent_ids, names);
+  const metadata = Object.fromEntries(Object.entries(hook.metadata).filter(([name]) => !OF_ITS_FILE.includes(name)));
   return {
     name: hook.name,
     event: hook.event,
@@ -22,6 +26,7 @@ function recordOf(hook: Hook, names: Names): JsonObject {
     ...(agents.length === 0 ? {} : { agent_ids: agents }),
     ...Object.fromEntries(SETTINGS.map((name) => [name, hook[name]])),
     config: hook.config,
+    ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
   };
 }
 

@@ -3,14 +3,15 @@ import { Controller, type UseFormReturn, useWatch } from "react-hook-form";
 
 import { clsx } from "../ui/clsx.ts";
 import { CodeField } from "../ui/code-field.tsx";
-import { Check as Box, Field, Input, Select } from "../ui/field.tsx";
+import { Area, Check as Box, Field, Input, Select } from "../ui/field.tsx";
+import { tooManyChars } from "../ui/too-long.ts";
 import { useAgents } from "../wire/queries.ts";
 import { EVENTS, GATES, HANDLERS, SCOPES } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { isBetween, MAX_NAME_CHARS, MAX_PRIORITY, MAX_TIMEOUT_MS, MIN_PRIORITY } from "./bounds.ts";
 import { ConditionSaid, MatcherSaid, useCheck } from "./check.tsx";
-import { type Draft, EMPTY } from "./draft.ts";
+import { type Draft, EMPTY, metadataOf } from "./draft.ts";
 import { HandlerFields } from "./handler-fields.tsx";
 import { atOtherEvent } from "./moved.ts";
 
@@ -24,13 +25,14 @@ export function HookFields({ form, began }: { form: Form; began?: Draft }) {
   return (
     <div className="flex flex-col gap-4">
       <Field label={words.fields.name} error={formState.errors.name?.message}>
-        {(about) => <Input {...about} {...register("name", { maxLength: { value: MAX_NAME_CHARS, message: words.atMost(MAX_NAME_CHARS) } })} />}
+        {(about) => <Input {...about} {...register("name", { validate: (typed) => tooManyChars(typed, MAX_NAME_CHARS, words.reasonLong) ?? true })} />}
       </Field>
       <Where form={form} began={began} />
       <HandlerChoice form={form} />
       <HandlerFields form={form} />
       <Conditions form={form} />
       <Limits form={form} isNew={began !== undefined} />
+      <Metadata form={form} />
     </div>
   );
 }
@@ -168,6 +170,16 @@ function Conditions({ form: { register, control } }: { form: Form }) {
       />
       <ConditionSaid found={found} />
     </>
+  );
+}
+
+/** What people and programs keep with the hook. */
+function Metadata({ form: { register, formState } }: { form: Form }) {
+  const words = useWords().hooks;
+  return (
+    <Field label={words.fields.metadata} hint={words.hints.metadata} error={formState.errors.metadata?.message}>
+      {(about) => <Area {...about} rows={2} className="font-mono" {...register("metadata", { validate: (typed) => metadataOf(typed) !== undefined || words.notObject })} />}
+    </Field>
   );
 }
 

@@ -3,8 +3,9 @@ import { Controller, type UseFormReturn, useFieldArray, useWatch } from "react-h
 import { Button } from "../ui/button.tsx";
 import { CodeField } from "../ui/code-field.tsx";
 import { Area, Check, Field, Input } from "../ui/field.tsx";
+import { tooManyBytes } from "../ui/too-long.ts";
 import { useWords } from "../words/use-words.ts";
-import { bytes, isBetween, MAX_COMMAND_BYTES, MAX_INVOCATIONS, MAX_SOURCE_BYTES, MAX_TEMPLATE_BYTES } from "./bounds.ts";
+import { isBetween, MAX_COMMAND_BYTES, MAX_INVOCATIONS, MAX_SOURCE_BYTES, MAX_TEMPLATE_BYTES } from "./bounds.ts";
 import { type Draft, isKept } from "./draft.ts";
 
 type Form = UseFormReturn<Draft>;
@@ -27,11 +28,11 @@ export function HandlerFields({ form }: { form: Form }) {
 function CommandFields({ form: { register, formState } }: { form: Form }) {
   const words = useWords().hooks;
   const { errors } = formState;
-  const tooLong = (text: string): true | string => bytes(text) <= MAX_COMMAND_BYTES || words.tooLong(MAX_COMMAND_BYTES);
+  const fits = (text: string): true | string => tooManyBytes(text, MAX_COMMAND_BYTES, words.tooLong) ?? true;
   return (
     <>
       <Field label={words.fields.command} hint={words.hints.command} error={errors.command?.message}>
-        {(about) => <Area {...about} rows={2} className="font-mono" {...register("command", { required: words.needed, validate: tooLong })} />}
+        {(about) => <Area {...about} rows={2} className="font-mono" {...register("command", { required: words.needed, validate: fits })} />}
       </Field>
       <Field label={words.fields.variables} hint={words.hints.variables}>
         {(about) => <Input {...about} className="font-mono" {...register("variables")} />}
@@ -105,7 +106,7 @@ function Headers({ form }: { form: Form }) {
 function PromptFields({ form: { register, formState } }: { form: Form }) {
   const words = useWords().hooks;
   const { errors } = formState;
-  const fits = (text: string): true | string => bytes(text) <= MAX_TEMPLATE_BYTES || words.tooLong(MAX_TEMPLATE_BYTES);
+  const fits = (text: string): true | string => tooManyBytes(text, MAX_TEMPLATE_BYTES, words.tooLong) ?? true;
   return (
     <>
       <Field label={words.fields.template} hint={words.hints.template} error={errors.template?.message}>
@@ -129,7 +130,7 @@ function PromptFields({ form: { register, formState } }: { form: Form }) {
 
 function ScriptFields({ form: { control } }: { form: Form }) {
   const words = useWords().hooks;
-  const fits = (text: string): true | string => bytes(text) <= MAX_SOURCE_BYTES || words.tooLong(MAX_SOURCE_BYTES);
+  const fits = (text: string): true | string => tooManyBytes(text, MAX_SOURCE_BYTES, words.tooLong) ?? true;
   return (
     <Controller
       control={control}

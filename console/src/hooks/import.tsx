@@ -5,6 +5,7 @@ import { useMemo, useState } from "react";
 import { causeOf } from "../advice/advice.ts";
 import { AdviceNote } from "../advice/advice-note.tsx";
 import { Button } from "../ui/button.tsx";
+import { Confirm } from "../ui/dialog.tsx";
 import { Area, Check as Tick, Field, Input } from "../ui/field.tsx";
 import { Name } from "../ui/name.tsx";
 import { Empty, Page, PageHead } from "../ui/page.tsx";
@@ -13,6 +14,7 @@ import { Sign, type SignKind } from "../ui/sign.tsx";
 import { Cell, Row, Table } from "../ui/table.tsx";
 import { useAgents } from "../wire/queries.ts";
 import type { HookInput, ImportedHook } from "../wire/types.ts";
+import { useDraft } from "../wire/use-draft.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords, type Words } from "../words/use-words.ts";
 import { differenceOf, type Line, linesOf, type Names, plain, records } from "./exchange.ts";
@@ -26,7 +28,8 @@ export function ImportPage() {
   const { imports } = words.rules;
   const may = useMay("admin");
   const agents = useAgents();
-  const [text, setText] = useState("");
+  // In memory only: a file may hold what is secret.
+  const { typed: text, set: setText, drop } = useDraft("hooks.import", "");
   const [bad, setBad] = useState<string>();
   const all = useMemo(() => read(text), [text]);
   if (!may) {
@@ -56,7 +59,7 @@ export function ImportPage() {
           {(about) => <Area {...about} rows={6} className="font-mono" value={text} onChange={(event) => setText(event.target.value)} />}
         </Field>
       </div>
-      {agents.data !== undefined && Array.isArray(all) && all.length > 0 && <Trial key={text} all={all} names={agents.data} />}
+      {agents.data !== undefined && Array.isArray(all) && all.length > 0 && <Trial key={text} all={all} names={agents.data} onTaken={drop} />}
     </Page>
   );
 }
@@ -103,7 +106,7 @@ const ARE: Readonly<Record<ImportedHook["outcome"], Is>> = { created: "added", s
 const inputOf = ({ of }: Line): readonly HookInput[] => (of.is === "record" ? [of.input] : []);
 
 /** What would come of each record, as the server says, and the way to let all of them come. */
-function Trial({ all, names }: { all: readonly unknown[]; names: Names }) {
+function Trial({ all, names, onTaken }: { all: readonly unknown[]; names: Names; onTaken: () => void }) {
   const texts = useWords();
   const words = texts.rules.imports;
   const { connection } = useWire();
@@ -130,8 +133,11 @@ function Trial({ all, names }: { all: readonly unknown[]; names: Names }) {
     });
   }, [lines, trial.data, texts, words.refusals]);
   const wanted = (fates ?? []).filter(({ is }) => is === "added" || (is === "changed" && overwrites));
+  const over = wanted.filter(({ is }) => is === "changed");
+  const [asks, setAsks] = useState(false);
   const act = useMutation({
     mutationFn: () => connection.request("hooks.import", { hooks: wanted.flatMap(({ line }) => inputOf(line)), overwrite: overwrites }),
+    onSuccess: onTaken,
     onSettled: () => queries.invalidateQueries({ queryKey: ["hooks"] }),
   });
   const taken = act.isSuccess ? new Set(wanted.map(({ line }) => line.number)) : undefined;
@@ -177,11 +183,32 @@ function Trial({ all, names }: { all: readonly unknown[]; names: Names }) {
       {taken === undefined && (
         <div className="mt-4 flex flex-wrap items-center gap-4">
           {changed > 0 && <Tick label={words.overwrite(changed)} hint={words.overwriteHint} checked={overwrites} onChange={(event) => setOverwrites(event.target.checked)} />}
-          <Button look="primary" disabled={wanted.length === 0 || act.isPending} onClick={() => act.mutate()}>
+          <Button look="primary" disabled={wanted.length === 0 || act.isPending} onClick={() => (over.length > 0 ? setAsks(true) : act.mutate())}>
             {words.act(wanted.length)}
           </Button>
         </div>
       )}
+      {/* What is there acts otherwise from then on: that is asked, as wherever something dangerous is done. */}
+      <Confirm
+        open={asks}
+        onClose={() => setAsks(false)}
+        title={words.overTitle(over.length)}
+        about={words.overAbout}
+        action={words.act(wanted.length)}
+        act={() => {
+          setAsks(false);
+          return act.mutateAsync().catch(() => undefined);
+        }}
+      >
+        <ul className="mb-2 max-h-60 overflow-y-auto" tabIndex={0} aria-label={words.hook}>
+          {over.map(({ line, why }) => (
+            <li key={line.number} className="mb-1">
+              <span className="font-semibold wrap-anywhere"><Name of={line.name || words.noName} /></span> <code>{line.event}</code>
+              {why !== "" && <span className="block text-muted wrap-anywhere">{why}</span>}
+            </li>
+          ))}
+        </ul>
+      </Confirm>
     </>
   );
 }

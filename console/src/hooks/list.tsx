@@ -1,8 +1,9 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { Fragment, useState } from "react";
 
 import { Button, buttonClass } from "../ui/button.tsx";
+import { Confirm } from "../ui/dialog.tsx";
 import { download } from "../ui/download.ts";
 import { ofTenants, useEverywhere } from "../ui/every-tenant.ts";
 import { FILTER, Select } from "../ui/field.tsx";
@@ -275,22 +276,29 @@ function HookRow({ hook, did, tenant }: { hook: Hook; did: HookCountsAt | undefi
   );
 }
 
-/** Closes the circuit breaker of a hook. */
+/** Closes the circuit breaker of a hook, once somebody confirmed it. */
 export function Reset({ hook }: { hook: Hook }) {
   const words = useWords().hooks;
   const { connection } = useWire();
   const queries = useQueryClient();
   const may = useMay("admin");
-  const reset = useMutation({
-    mutationFn: () => connection.request("hooks.reset", { hookId: hook.id }),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ["hooks"] }),
-  });
+  const [asks, setAsks] = useState(false);
   return may ? (
     <>
-      <Button look="quiet" disabled={reset.isPending} onClick={() => reset.mutate()}>
+      <Button look="quiet" onClick={() => setAsks(true)}>
         {words.reset}
       </Button>
-      {reset.error !== null && <Problem error={reset.error} />}
+      <Confirm
+        open={asks}
+        onClose={() => setAsks(false)}
+        title={words.resetTitle(hook.name || hook.id)}
+        about={words.resetAbout[hook.on_trip]}
+        action={words.reset}
+        act={async () => {
+          await connection.request("hooks.reset", { hookId: hook.id });
+          await queries.invalidateQueries({ queryKey: ["hooks"] });
+        }}
+      />
     </>
   ) : null;
 }

@@ -20,6 +20,7 @@ import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { agentNames } from "./agent-names.ts";
 import { because, owesReason, wordOf } from "./changed.ts";
+import { metadataText } from "./draft.ts";
 import { EditHook } from "./edit.tsx";
 import { Reset } from "./list.tsx";
 import { asksInstead, refusesAgain, stateOf } from "./state.ts";
@@ -202,6 +203,7 @@ function Overview({ hook }: { hook: Hook }) {
   const words = useWords();
   const mayTest = useMay("operator");
   const agents = useAgents().data ?? [];
+  const metadata = metadataText(hook.metadata);
   const facts: readonly (readonly [string, string])[] = [
     [words.hooks.fields.event, hook.event],
     [words.hooks.fields.handler, words.hooks.handlers[hook.handler_type]],
@@ -241,6 +243,14 @@ function Overview({ hook }: { hook: Hook }) {
               <Settings config={hook.config} />
             )}
           </dd>
+          {metadata !== "" && (
+            <>
+              <dt className="text-muted">{words.hooks.fields.metadata}</dt>
+              <dd>
+                <Code text={metadata} language="json" label={words.hooks.fields.metadata} className="max-h-80" />
+              </dd>
+            </>
+          )}
         </dl>
       </Card>
       <div className="flex flex-col gap-6">

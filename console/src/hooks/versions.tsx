@@ -11,7 +11,7 @@ import { When } from "../ui/when.tsx";
 import type { Hook, HookVersion } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
-import { deedOf } from "./changed.ts";
+import { deedOf, restoredOver } from "./changed.ts";
 
 /** Brings what an address means into view. */
 const intoView = (element: HTMLElement | null): void => element?.scrollIntoView({ block: "center" });
@@ -26,6 +26,7 @@ export function Versions({ hook, mayChange }: { hook: Hook; mayChange: boolean }
   const found = useQuery({ queryKey: ["hooks", "versions", hook.id], queryFn: async () => (await connection.request("hooks.versions", { hookId: hook.id })).versions });
   const [restores, setRestores] = useState<HookVersion>();
   const versions = found.data ?? [];
+  const now = versions.find(({ version }) => version === hook.version)?.hook;
   // An address may mean one of them.
   const asked = (useSearch({ strict: false }) as Record<string, string | undefined>)["version"];
   const isMissing = asked !== undefined && found.data !== undefined && !versions.some(({ version }) => String(version) === asked);
@@ -74,11 +75,18 @@ export function Versions({ hook, mayChange }: { hook: Hook; mayChange: boolean }
         title={words.restoreTitle(restores?.version ?? 0)}
         about={words.restoreAbout}
         action={words.restore}
+        wide
         act={async () => {
           await connection.request("hooks.restore", { hookId: hook.id, version: restores?.version ?? 0, ifVersion: hook.version });
           await queries.invalidateQueries({ queryKey: ["hooks"] });
         }}
-      />
+      >
+        {restores !== undefined && now !== undefined && (
+          <div className="mb-2">
+            <JsonDiff before={now} after={restoredOver(now, restores.hook)} titles={[words.version(hook.version), words.version(restores.version)]} label={words.restoreDiff(hook.version, restores.version)} />
+          </div>
+        )}
+      </Confirm>
     </>
   );
 }

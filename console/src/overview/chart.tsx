@@ -5,6 +5,7 @@ import type { Span } from "../ui/span.tsx";
 import type { DecisionsOverTime } from "../wire/types.ts";
 import { useLanguage, useWords } from "../words/use-words.ts";
 import { KINDS, stacked } from "./stack.ts";
+import { countText, type TurnCounts } from "./turn-counts.ts";
 
 const WIDTH = 720;
 const HEIGHT = 120;
@@ -14,8 +15,8 @@ const FILLS = { allowed: "fill-accent", asked: "fill-ask", faults: "fill-fault",
 /** What the turns are looked for by in which hooks decided so. */
 const OUTCOMES = { allowed: "allowed", asked: "asked", faults: "faulted", blocked: "blocked" } as const;
 
-/** What hooks decided over time. Each bar leads to its turns; the table below it is for those who do not see bars. */
-export function DecisionChart({ decisions, span }: { decisions: DecisionsOverTime; span: Span }) {
+/** What hooks decided over time, and in how many turns, once that is known. Each bar leads to the turns of its time; the table below it is for those who do not see bars. */
+export function DecisionChart({ decisions, counts, span }: { decisions: DecisionsOverTime; counts: TurnCounts | undefined; span: Span }) {
   const { overview: words, colon } = useWords();
   const language = useLanguage();
   const navigate = useNavigate();
@@ -39,9 +40,12 @@ export function DecisionChart({ decisions, span }: { decisions: DecisionsOverTim
             <svg width="10" height="10" aria-hidden="true">
               <rect width="10" height="10" rx="2" className={FILLS[kind]} />
             </svg>
-            <Link to="/turns" search={{ decision: OUTCOMES[kind], span, ...ofTenants(everywhere) } as never} className="hover:underline max-sm:flex max-sm:min-h-11 max-sm:items-center max-sm:gap-1">
-              {words.kinds[kind]} {decisions.total[kind].toLocaleString(language)}
-            </Link>
+            {words.kinds[kind]} {decisions.total[kind].toLocaleString(language)}
+            {counts !== undefined && (
+              <Link to="/turns" search={{ decision: OUTCOMES[kind], span, ...ofTenants(everywhere) } as never} className="text-accent underline max-sm:flex max-sm:min-h-11 max-sm:items-center">
+                {words.inTurns(countText(counts[OUTCOMES[kind]], language))}
+              </Link>
+            )}
           </li>
         ))}
       </ul>

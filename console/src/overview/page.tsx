@@ -18,18 +18,21 @@ import { Sign, type SignKind } from "../ui/sign.tsx";
 import { beginOf, isSpan, type Span, SpanSelect } from "../ui/span.tsx";
 import { When } from "../ui/when.tsx";
 import { took } from "../ui/took.ts";
-import type { GuardLine, GuardsSummary, HookChange, HookCounts, Payload, TurnLine } from "../wire/types.ts";
+import type { GuardLine, GuardsSummary, HookChange, HookCounts, Payload, TurnLine, TurnOutcome } from "../wire/types.ts";
 import { useConfigured, useHooks, useIsGone, useTenantNames } from "../wire/queries.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useLanguage, useWords } from "../words/use-words.ts";
 import { BlockedRow } from "./blocked-row.tsx";
 import { DecisionChart } from "./chart.tsx";
 import { turnsOf } from "./leads.ts";
+import { countText, countTurns, type TurnCounts } from "./turn-counts.ts";
 
 type Overview = Payload<"overview.get">;
 
 /** How often the numbers are asked for anew, in milliseconds: they change in their places. */
 const LOOK_EVERY_MS = 5_000;
+/** How often turns are counted anew, in milliseconds: that is more to read. */
+const COUNT_EVERY_MS = 10_000;
 /** How many blocked turns are shown. */
 const BLOCKED = 5;
 /** How many changes. */
@@ -50,6 +53,11 @@ export function OverviewPage() {
     refetchInterval: LOOK_EVERY_MS,
     // The numbers of another time may stand there until the new ones come, those of other tenants not.
     placeholderData: (before, of) => (of?.queryKey[2] === everywhere ? before : undefined),
+  });
+  const turns = useQuery({
+    queryKey: ["turns", "counted", span, everywhere],
+    queryFn: () => countTurns(connection, { since: beginOf(span), ...whose }),
+    refetchInterval: COUNT_EVERY_MS,
   });
   const blocked = useQuery({
     queryKey: ["turns", "blocked", BLOCKED, everywhere],
@@ -73,7 +81,7 @@ export function OverviewPage() {
         }
       />
       {found.error !== null && <Problem error={found.error} retry={() => void found.refetch()} />}
-      {overview !== undefined && <Parts key={String(everywhere)} overview={overview} blocked={blocked.data ?? []} span={span} />}
+      {overview !== undefined && <Parts key={String(everywhere)} overview={overview} turns={turns.data} blocked={blocked.data ?? []} span={span} />}
     </Page>
   );
 }
@@ -88,7 +96,7 @@ function useCounted(everywhere: boolean): Counted | undefined {
 
 const bad = ({ counts }: GuardsSummary): number => counts.unproven + counts.broken + counts.tripped;
 
-function Parts({ overview, blocked, span }: { overview: Overview; blocked: readonly TurnLine[]; span: Span }) {
+function Parts({ overview, turns, blocked, span }: { overview: Overview; turns: TurnCounts | undefined; blocked: readonly TurnLine[]; span: Span }) {
   const words = useWords();
   const stopped = useHeld(blocked, turnId, { keeps: true });
   const everywhere = useEverywhere();
@@ -96,12 +104,12 @@ function Parts({ overview, blocked, span }: { overview: Overview; blocked: reado
   const seesAll = useMay("admin");
   return (
     <div className="flex flex-col gap-4">
-      <Tiles overview={overview} span={span} />
+      <Tiles overview={overview} turns={turns} span={span} />
       {!seesAll && <p className="-mt-2 text-small text-muted">{words.overview.ownOnly}</p>}
       <NotArmed guards={overview.guards} />
       <Part title={seesAll ? words.overview.over : words.overview.overOwn}>
         <p className="mb-2 text-small text-muted">{words.overview.counts}</p>
-        <DecisionChart decisions={overview.decisions} span={span} />
+        <DecisionChart decisions={overview.decisions} counts={turns} span={span} />
       </Part>
       {stopped.shown.length > 0 && (
         <section>
@@ -150,30 +158,31 @@ function Part({ title, children }: { title: string; children: ReactNode }) {
 }
 
 /** The numbers that come first, each with the way to its list. */
-function Tiles({ overview, span }: { overview: Overview; span: Span }) {
+function Tiles({ overview, turns, span }: { overview: Overview; turns: TurnCounts | undefined; span: Span }) {
   const words = useWords().overview;
+  const language = useLanguage();
   const { counts } = overview.guards;
-  const { total } = overview.decisions;
-  const guard = (state: "tripped" | "broken" | "unproven" | "armed", to: string, search: object) => <Tile key={state} name={words.guards[state]} sign={GUARD_SIGNS[state]} count={counts[state]} isQuiet={counts[state] === 0} to={to} search={search} />;
+  const count = (outcome: TurnOutcome): string => (turns === undefined ? "–" : countText(turns[outcome], language));
+  const isNone = (outcome: TurnOutcome): boolean => (turns?.[outcome].turns ?? 0) === 0;
+  const guard = (state: "tripped" | "broken" | "unproven" | "armed", to: string, search: object) => <Tile key={state} name={words.guards[state]} sign={GUARD_SIGNS[state]} count={counts[state].toLocaleString(language)} isQuiet={counts[state] === 0} to={to} search={search} />;
   return (
     <div className="grid grid-cols-[repeat(auto-fit,minmax(140px,1fr))] gap-2" data-testid="tiles">
       {guard("tripped", "/hooks", { state: "tripped" })}
       {guard("broken", "/hooks", { state: "broken" })}
       {guard("unproven", "/hooks", { state: "unproven" })}
       {guard("armed", "/hooks", { state: "armed" })}
-      {overview.approvalsWaiting !== null && <Tile name={words.waiting} sign="ask" count={overview.approvalsWaiting} isQuiet={overview.approvalsWaiting === 0} to="/approvals" search={{}} />}
-      <Tile name={words.decided.blocked} sign="block" count={total.blocked} isQuiet={total.blocked === 0} to="/turns" search={{ decision: "blocked", span }} />
-      <Tile name={words.decided.faults} sign="error" count={total.faults} isQuiet={total.faults === 0} to="/turns" search={{ decision: "faulted", span }} />
+      {overview.approvalsWaiting !== null && <Tile name={words.waiting} sign="ask" count={overview.approvalsWaiting.toLocaleString(language)} isQuiet={overview.approvalsWaiting === 0} to="/approvals" search={{}} />}
+      <Tile name={words.decided.blocked} sign="block" count={count("blocked")} isQuiet={isNone("blocked")} to="/turns" search={{ decision: "blocked", span }} />
+      <Tile name={words.decided.faults} sign="error" count={count("faulted")} isQuiet={isNone("faulted")} to="/turns" search={{ decision: "faulted", span }} />
     </div>
   );
 }
 
-function Tile({ name, sign, count, isQuiet, to, search }: { name: string; sign: SignKind; count: number; isQuiet: boolean; to: string; search: object }) {
-  const language = useLanguage();
+function Tile({ name, sign, count, isQuiet, to, search }: { name: string; sign: SignKind; count: string; isQuiet: boolean; to: string; search: object }) {
   const everywhere = useEverywhere();
   return (
     <Link to={to} search={{ ...search, ...ofTenants(everywhere) } as never} className="flex min-h-17 flex-col justify-between rounded-md border border-line bg-surface px-3 py-2 hover:bg-tint">
-      <span className={`text-[24px] leading-7 font-semibold ${isQuiet ? "text-muted" : ""}`}>{count.toLocaleString(language)}</span>
+      <span className={`text-[24px] leading-7 font-semibold ${isQuiet ? "text-muted" : ""}`}>{count}</span>
       <span>
         <Sign kind={isQuiet ? "off" : sign} word={name} />
       </span>
@@ -243,7 +252,7 @@ interface Counts {
   readonly value: (row: HookCounts) => string;
 }
 
-/** Hooks by what they did: each leads to the turns that it was in. */
+/** Hooks by what they did: beside each the way to the turns that it was in. */
 function HookTable({ title, about, none, rows, span, decision, value }: Counts) {
   const words = useWords().overview;
   const everywhere = useEverywhere();
@@ -257,11 +266,14 @@ function HookTable({ title, about, none, rows, span, decision, value }: Counts) 
         <ul>
           {top.map((row) => (
             <li key={`${row.family} ${row.name}`} className="border-b border-line last:border-b-0">
-              <Link to="/turns" search={{ ...turnsOf(row.name, span, decision), ...ofTenants(everywhere) } as never} className="flex items-center gap-3 px-3 py-1.5 -outline-offset-2! hover:bg-tint max-sm:min-h-11">
+              <div className="flex items-center gap-3 px-3 py-1.5 max-sm:min-h-11">
                 <span className="min-w-0 flex-1 truncate font-medium"><Name of={row.name} /></span>
                 <span className="text-muted">{words.runs(row.runs)}</span>
                 <span className="w-20 text-right">{value(row)}</span>
-              </Link>
+                <Link to="/turns" aria-label={words.turnsWith(row.name)} search={{ ...turnsOf(row.name, span, decision), ...ofTenants(everywhere) } as never} className="text-accent underline max-sm:flex max-sm:min-h-11 max-sm:items-center">
+                  {words.turns}
+                </Link>
+              </div>
             </li>
           ))}
         </ul>

@@ -10,10 +10,13 @@ import { Empty } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { Actions, Cell, Row, Table } from "../ui/table.tsx";
+import { tooManyChars } from "../ui/too-long.ts";
 import { When } from "../ui/when.tsx";
 import type { CallerRole, Member } from "../wire/types.ts";
+import { useDraft } from "../wire/use-draft.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
+import { MAX_NAME } from "./bounds.ts";
 import { useMembers } from "./queries.ts";
 
 /** The roles that a member can have; owners stand in the configuration. */
@@ -45,24 +48,34 @@ export function MembersPart() {
   );
 }
 
+/** Who is to come in. */
+interface NewMember {
+  readonly userId: string;
+  readonly role: CallerRole;
+}
+
+const NOBODY_YET: NewMember = { userId: "", role: "viewer" };
+
 function AddMember({ onClose }: { onClose: () => void }) {
   const all = useWords();
   const words = all.settings.members;
   const { connection } = useWire();
   const queries = useQueryClient();
-  const [userId, setUserId] = useState("");
-  const [role, setRole] = useState<CallerRole>("viewer");
+  const { typed, set, drop } = useDraft<NewMember>("members.add", NOBODY_YET);
+  const { userId, role } = typed;
+  const long = tooManyChars(userId, MAX_NAME, all.hooks.reasonLong);
   const add = async (): Promise<void> => {
     await connection.request("members.add", { userId: userId.trim(), role });
+    drop();
     await queries.invalidateQueries({ queryKey: ["settings", "members"] });
   };
   return (
-    <MakeForm action={words.add} ready={userId.trim() !== ""} make={add} onClose={onClose} labels={{ userId: words.user }}>
-      <Field label={words.user} hint={words.userHint}>
-        {(about) => <Input {...about} required maxLength={255} value={userId} onChange={(event) => setUserId(event.target.value)} />}
+    <MakeForm action={words.add} ready={userId.trim() !== "" && long === undefined} make={add} onClose={onClose} labels={{ userId: words.user }}>
+      <Field label={words.user} hint={words.userHint} error={long}>
+        {(about) => <Input {...about} required value={userId} onChange={(event) => set({ userId: event.target.value, role })} />}
       </Field>
       <Field label={words.role} hint={all.settings.roleMay[role].join(" · ")}>
-        {(about) => <GivenRole {...about} role={role} onGive={setRole} />}
+        {(about) => <GivenRole {...about} role={role} onGive={(given) => set({ userId, role: given })} />}
       </Field>
     </MakeForm>
   );

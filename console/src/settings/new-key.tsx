@@ -1,19 +1,20 @@
 import { useMutation } from "@tanstack/react-query";
-import { useId } from "react";
+import { useEffect, useId, useMemo, useState } from "react";
 import { useForm, useWatch } from "react-hook-form";
 
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Check, Field, Input, Select } from "../ui/field.tsx";
 import { Problem } from "../ui/problem.tsx";
+import { tooManyChars } from "../ui/too-long.ts";
+import { dropTyped, formPlace, keepTyped, keptTyped } from "../wire/drafts.ts";
 import type { KeyScope, Payload } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
+import { MAX_NAME } from "./bounds.ts";
 import { LASTS, SCOPES } from "./key-state.ts";
 import { useMembers } from "./queries.ts";
 
-/** Longest name, in characters: the server's bound. */
-const MAX_NAME = 255;
 const DAY_S = 86_400;
 
 interface Wish {
@@ -27,14 +28,20 @@ interface Wish {
 export function NewKey({ open, onClose, onMade }: { open: boolean; onClose: () => void; onMade: (made: Payload<"api_keys.create">) => void }) {
   const words = useWords().settings.keys;
   const { me } = useWire();
-  const form = useForm<Wish>({ defaultValues: { name: "", owner: me.user_id, scopes: ["operator.read"], days: String(LASTS[1]) } });
+  const place = formPlace(me, "api_keys.create");
+  const began = useMemo((): Wish => ({ name: "", owner: me.user_id, scopes: ["operator.read"], days: String(LASTS[1]) }), [me.user_id]);
+  // What was typed comes back after a session ended. What is too long is told while it is typed.
+  const [first] = useState(() => keptTyped<Wish>(place) ?? began);
+  const form = useForm<Wish>({ defaultValues: first, mode: "onChange" });
+  useEffect(() => form.subscribe({ formState: { values: true }, callback: ({ values }) => keepTyped(place, values, began) }), [form, place, began]);
   return (
     <Dialog open={open} onClose={onClose} title={words.create} about={words.createAbout}>
       <KeyForm
         form={form}
         onClose={onClose}
         onMade={(made) => {
-          form.reset();
+          form.reset(began);
+          dropTyped(place);
           onMade(made);
         }}
       />
@@ -48,6 +55,7 @@ function KeyForm({ form, onClose, onMade }: { form: ReturnType<typeof useForm<Wi
   const { connection, me } = useWire();
   const members = useMembers().data ?? [];
   const list = useId();
+  const long = (text: string): string | undefined => tooManyChars(text, MAX_NAME, all.hooks.reasonLong);
   const { register, formState, control, handleSubmit } = form;
   const owner = useWatch({ control, name: "owner" });
   const make = useMutation({
@@ -63,12 +71,12 @@ function KeyForm({ form, onClose, onMade }: { form: ReturnType<typeof useForm<Wi
   return (
     <form className="flex flex-col gap-3" noValidate onSubmit={(event) => void handleSubmit((wish) => make.mutate(wish))(event)}>
       <Field label={words.name} hint={words.nameHint} error={formState.errors.name?.message}>
-        {(about) => <Input {...about} {...register("name", { validate: (text) => text.trim() !== "" || all.hooks.needed, maxLength: { value: MAX_NAME, message: all.hooks.atMost(MAX_NAME) } })} />}
+        {(about) => <Input {...about} {...register("name", { validate: (text) => (text.trim() === "" ? all.hooks.needed : (long(text) ?? true)) })} />}
       </Field>
-      <Field label={words.owner} hint={owner.trim() === me.user_id ? words.ownerYou : members.some(({ userId }) => userId === owner.trim()) ? words.ownerHint : words.ownerNew}>
+      <Field label={words.owner} hint={owner.trim() === me.user_id ? words.ownerYou : members.some(({ userId }) => userId === owner.trim()) ? words.ownerHint : words.ownerNew} error={formState.errors.owner?.message}>
         {(about) => (
           <>
-            <Input {...about} list={list} {...register("owner", { maxLength: { value: MAX_NAME, message: all.hooks.atMost(MAX_NAME) } })} />
+            <Input {...about} list={list} {...register("owner", { validate: (text) => long(text) ?? true })} />
             <datalist id={list}>
               {members.map(({ userId }) => (
                 <option key={userId} value={userId} />

@@ -9,12 +9,15 @@ import { Name } from "../ui/name.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { Actions, Cell, Row, Table } from "../ui/table.tsx";
+import { tooManyChars } from "../ui/too-long.ts";
 import { When } from "../ui/when.tsx";
 import { useTenants } from "../wire/queries.ts";
 import { hasSession } from "../wire/session.ts";
 import type { Tenant } from "../wire/types.ts";
+import { useDraft } from "../wire/use-draft.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
+import { MAX_NAME, MAX_SLUG } from "./bounds.ts";
 
 /** The slug of the tenant that is always there. */
 const DEFAULT_SLUG = "default";
@@ -37,23 +40,29 @@ export function TenantsPart() {
   );
 }
 
+/** What a form for a new tenant begins with. */
+const NO_TENANT = { slug: "", name: "" };
+
 function NewTenant({ onClose }: { onClose: () => void }) {
   const words = useWords().settings.tenants;
   const { connection } = useWire();
   const queries = useQueryClient();
-  const [slug, setSlug] = useState("");
-  const [name, setName] = useState("");
+  const { hooks } = useWords();
+  const { typed, set, drop } = useDraft("tenants.create", NO_TENANT);
+  const { slug, name } = typed;
+  const long = { slug: tooManyChars(slug, MAX_SLUG, hooks.reasonLong), name: tooManyChars(name, MAX_NAME, hooks.reasonLong) };
   const create = async (): Promise<void> => {
     await connection.request("tenants.create", { slug: slug.trim(), ...(name.trim() === "" ? {} : { name: name.trim() }) });
+    drop();
     await queries.invalidateQueries({ queryKey: ["settings", "tenants"] });
   };
   return (
-    <MakeForm action={words.createAction} ready={slug.trim() !== ""} make={create} onClose={onClose} labels={{ slug: words.slug, name: words.name }}>
-      <Field label={words.slug} hint={words.slugHint}>
-        {(about) => <Input {...about} className="font-mono" required maxLength={63} value={slug} onChange={(event) => setSlug(event.target.value)} />}
+    <MakeForm action={words.createAction} ready={slug.trim() !== "" && long.slug === undefined && long.name === undefined} make={create} onClose={onClose} labels={{ slug: words.slug, name: words.name }}>
+      <Field label={words.slug} hint={words.slugHint} error={long.slug}>
+        {(about) => <Input {...about} className="font-mono" required value={slug} onChange={(event) => set({ slug: event.target.value, name })} />}
       </Field>
-      <Field label={words.name} hint={words.nameHint}>
-        {(about) => <Input {...about} maxLength={255} value={name} onChange={(event) => setName(event.target.value)} />}
+      <Field label={words.name} hint={words.nameHint} error={long.name}>
+        {(about) => <Input {...about} value={name} onChange={(event) => set({ slug, name: event.target.value })} />}
       </Field>
     </MakeForm>
   );

@@ -7,6 +7,7 @@ import { hasDrafts as hasChatDrafts } from "../chat/kept-draft.ts";
 import { hasDrafts as hasHookDrafts } from "../hooks/kept.ts";
 import { adviceOf } from "../ui/advice-of.ts";
 import { type PintleClient, RequestError, type Welcome } from "../wire/client.ts";
+import { hasDrafts } from "../wire/drafts.ts";
 import { forget, hasSession, SessionEnded, signOut, switchTenant } from "../wire/session.ts";
 import { isLost, useConnectionState, WireContext } from "../wire/use-wire.ts";
 import { keepLanguage } from "../words/language.ts";
@@ -104,7 +105,7 @@ function Signed({ connection, preferences, pages, bad, again }: About) {
   const [ended, setEnded] = useState<unknown>();
   useEffect(() => {
     if (state.is === "closed" && state.error !== undefined && hasSession()) {
-      setEnded(adviceOf(state.error) === "CREDENTIALS" ? new SessionEnded(hasChatDrafts() || hasHookDrafts() || hasReasons()) : state.error);
+      setEnded(adviceOf(state.error) === "CREDENTIALS" ? new SessionEnded(hasChatDrafts() || hasHookDrafts() || hasReasons() || hasDrafts()) : state.error);
       forget();
     }
   }, [state]);

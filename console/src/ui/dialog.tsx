@@ -7,6 +7,7 @@ import { clsx } from "./clsx.ts";
 import { Field, Input } from "./field.tsx";
 import { focusAfter } from "./focus.ts";
 import { Problem } from "./problem.tsx";
+import { tooManyChars } from "./too-long.ts";
 
 /** What has the focus; the page as a whole does not count. */
 const focused = (): HTMLElement | null => (document.activeElement instanceof HTMLElement && document.activeElement !== document.body ? document.activeElement : null);
@@ -53,6 +54,7 @@ export function Confirm({
   ready = true,
   reasonHint,
   reasonMost = MAX_REASON_CHARS,
+  wide = false,
   children,
 }: {
   open: boolean;
@@ -68,15 +70,16 @@ export function Confirm({
   reasonHint?: string | undefined;
   /** The most characters that it has. */
   reasonMost?: number | undefined;
+  /** It shows something that needs room. */
+  wide?: boolean;
   children?: ReactNode;
 }) {
   const words = useWords();
   const [error, setError] = useState<unknown>();
   const [busy, setBusy] = useState(false);
   const [reason, setReason] = useState("");
-  // As the server counts them.
-  const length = [...reason.trim()].length;
-  const lacks = reasonHint !== undefined && (length === 0 || length > reasonMost);
+  const long = tooManyChars(reason, reasonMost, words.hooks.reasonLong);
+  const lacks = reasonHint !== undefined && (reason.trim() === "" || long !== undefined);
   const can = !busy && ready && !lacks;
   const go = async (): Promise<void> => {
     setBusy(true);
@@ -92,7 +95,7 @@ export function Confirm({
     }
   };
   return (
-    <Dialog open={open} onClose={onClose} title={title} about={about}>
+    <Dialog open={open} onClose={onClose} title={title} about={about} wide={wide}>
       <form
         noValidate
         onSubmit={(event) => {
@@ -105,7 +108,7 @@ export function Confirm({
         {children}
         {reasonHint !== undefined && (
           // What is too long is told, and nothing of it is cut off.
-          <Field label={words.hooks.reason} hint={`${reasonHint} ${words.hooks.reasonBounds(reasonMost)}`} error={length > reasonMost ? words.hooks.reasonLong(reasonMost, length) : undefined}>
+          <Field label={words.hooks.reason} hint={`${reasonHint} ${words.hooks.reasonBounds(reasonMost)}`} error={long}>
             {(about) => <Input {...about} required value={reason} onChange={(event) => setReason(event.target.value)} />}
           </Field>
         )}
