@@ -25,7 +25,7 @@ fn what_only_reads_goes_to_the_vendor_and_back() {
         }
     }
     let (status, head, _) = guarded.send("GET /door/gemini/v1beta/models/m:countTokens", "", "");
-    assert!(status == 405 && head.contains("\r\nallow: POST"), "{head}");
+    assert!(status == 405 && head.contains("\r\nallow: post"), "{head}");
     assert_eq!(guarded.vendor.came().len(), before);
 }
 
