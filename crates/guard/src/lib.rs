@@ -23,6 +23,8 @@ mod path_pattern;
 mod program_name;
 pub mod protects;
 pub mod ruling;
+mod runners;
+mod set_variables;
 pub mod settings;
 mod shell_text;
 pub mod shell_tools;

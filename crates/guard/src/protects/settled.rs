@@ -1,6 +1,8 @@
 //! Patterns of a shell text: what may be guarded by its name is settled by what lies on the disk.
 
-use domain::shell::ShellCommand;
+use std::collections::BTreeSet;
+
+use domain::shell::{ShellCommand, ShellFacts};
 
 use super::told_text::ToldText;
 use super::{Look, MAX_PATHS, path_at};
@@ -8,6 +10,21 @@ use crate::braces;
 use crate::expanded::{expanded, leaves_patterns, takes_names};
 use crate::path_pattern::{is_plain, may_mean, visible};
 use crate::taken::carried;
+
+/// Programs that take what a search finds.
+const TAKES_FOUND: [&str; 7] = ["gxargs", "mapfile", "parallel", "read", "readarray", "rush", "xargs"];
+
+/// Tests of `find` that leave nearly everything in.
+const WIDE: [&str; 11] =
+    ["-a", "-and", "-depth", "-follow", "-maxdepth", "-mindepth", "-mount", "-print", "-print0", "-type", "-xdev"];
+
+/// Whether `command` is a search for all that lies below a folder, from which another one of those that `facts` tell of takes
+/// what it finds.
+fn finds_all(command: &ShellCommand, facts: &ShellFacts) -> bool {
+    let mut tests = command.argv.iter().skip(1).filter(|word| word.starts_with('-') || *word == "!");
+    let is_wide = command.name == "find" && tests.all(|test| WIDE.contains(&test.as_str()));
+    is_wide && facts.commands.iter().any(|command| TAKES_FOUND.contains(&command.name.as_str()))
+}
 
 /// Where what a path stands for is another thing to each process.
 const OF_PROCESSES: [&str; 2] = ["/proc/", "/dev/"];
@@ -37,13 +54,15 @@ impl Look<'_> {
         let said = path;
         braces::of_shell(path).iter().find_map(|path| {
             let path: &str = path;
-            let reason = look(self, &expanded(path, told.facts)).or_else(|| self.own_meant((path, said), told))?;
+            let reason = look(self, &expanded(path, told.facts)).or_else(|| self.own_meant((path, said), told));
+            let Some(reason) = reason else { return self.leads_in(&expanded(path, told.facts), look) };
             if self.leads_elsewhere(path, told, look) {
                 return None;
             }
             let is_held =
                 |path: &str| self.unbounded(|look_at| look(look_at, path).is_some()) && !self.holds_no_settings(path);
             let found = match self.settled(path, told) {
+                _ if told.names_anew(path) => self.named_anew(path, told, &is_held),
                 Some(pattern) => (self.disk.finds)(&pattern, &is_held),
                 None if told.makes_nothing && is_known(path) => Some(!self.holds_no_settings(path)),
                 None => None,
@@ -75,6 +94,68 @@ impl Look<'_> {
         };
         // A link may stand for any name from the first pattern on.
         (0..names.len()).skip_while(|at| !is_plain(&names[*at])).all(is_free)
+    }
+
+    /// Why `path`, a pattern of which `look` says nothing by its name, must not be changed: a link that it may stand for leads
+    /// to what is guarded. What lies behind its last pattern need not be there yet.
+    fn leads_in(&self, path: &str, look: fn(&Self, &str) -> Option<String>) -> Option<String> {
+        if !is_settled_by_disk(path) || path.contains("**") {
+            return None;
+        }
+        let names: Vec<&str> = path.split('/').collect();
+        let at = names.iter().rposition(|name| is_plain(name))?;
+        let (above, below) = (names[..=at].join("/"), names[at + 1..].join("/"));
+        let is_held = |found: &str| {
+            let whole = if below.is_empty() { found.to_owned() } else { format!("{found}/{below}") };
+            self.unbounded(|look_at| look(look_at, &whole).is_some())
+        };
+        let is_found = (self.disk.finds)(&above, &is_held)?;
+        is_found
+            .then(|| format!("`{path}` leads to what guards this agent or decides over it, by a link or a second name"))
+    }
+
+    /// Whether what a search finds is held under the new name that the text gives it, which `path` stands for; none where that
+    /// cannot be said.
+    fn named_anew(&self, path: &str, told: &ToldText<'_>, is_held: &dyn Fn(&str) -> bool) -> Option<bool> {
+        let (old, new) = told.endings()?;
+        if self.may_be_in_use(path) {
+            return None;
+        }
+        // A folder that has the new name already takes it in.
+        if let Some(folders) = path.strip_suffix(&format!("/*{old}")) {
+            return (self.disk.finds)(folders, &|found: &str| is_held(&format!("{found}/*{old}")));
+        }
+        let begin = path.strip_suffix(new)?;
+        let is_named = |found: &str| {
+            // What ends in capitals is not renamed so.
+            found.strip_suffix(old).is_none_or(|begin| is_held(&format!("{begin}{new}")))
+        };
+        (self.disk.finds)(&format!("{begin}{old}"), &is_named)
+    }
+
+    /// Why a text must not change all that a search finds below a folder, which is told as that folder alone.
+    pub(super) fn found_below(&self, told: &ToldText<'_>) -> Option<String> {
+        let facts = told.facts;
+        let words = facts.commands.iter().filter(|command| finds_all(command, facts)).flat_map(|find| {
+            let begins = find.argv.iter().skip(1).map(String::as_str).take_while(|word| !word.starts_with('-'));
+            begins.chain(["."]).map(move |word| (word, find))
+        });
+        let begins: BTreeSet<Vec<String>> = words.map(|(word, find)| self.names_at(word, find)).collect();
+        // What the text makes where settings lie is refused by itself.
+        let held = |folder: &String, look: fn(&Self, &str) -> Option<String>| {
+            let pattern = format!("{folder}/**/*");
+            let is_held = |found: &str| self.unbounded(|look_at| look(look_at, found).is_some());
+            let is_found = (self.disk.finds)(&pattern, &is_held).unwrap_or(true);
+            is_found.then(|| look(self, &pattern)).flatten()
+        };
+        let found = |paths: &[String], look: fn(&Self, &str) -> Option<String>| {
+            let mut folders = paths.iter().filter(|path| begins.contains(&self.names(path)));
+            folders.find_map(|folder| held(folder, look))
+        };
+        if begins.is_empty() || told.takes_empty_folders() {
+            return None;
+        }
+        found(&facts.writes, Self::written).or_else(|| found(&facts.deletes, Self::deleted))
     }
 
     /// Whether `path` is a file or folder of ours that is in use.
