@@ -3,6 +3,7 @@
 
 use domain::shell::{ShellCommand, ShellFacts};
 
+use crate::documents::without_documents;
 use crate::hosts::UNGUARDED;
 use crate::own_commands;
 use crate::program_name::{SEARCHES, STARTERS};
@@ -68,7 +69,7 @@ fn kept_by(command: &ShellCommand) -> Option<String> {
 /// Why `text`, which is known in part, must not run, whatever the rest of it is.
 pub(crate) fn in_part(text: &str, facts: &ShellFacts) -> Option<String> {
     told_in(text)?;
-    told_in(&without_messages(text, facts))
+    told_in(&without_messages(&without_documents(text, facts), facts))
 }
 
 /// What is told in `text`, of whatever language, and must not run.

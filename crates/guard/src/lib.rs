@@ -6,6 +6,7 @@ pub mod asking;
 mod braces;
 pub mod clients;
 pub mod coverage;
+mod documents;
 pub mod event;
 mod expanded;
 mod filled;
