@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use domain::shell::{ShellCommand, ShellFacts};
 
 use super::told_text::ToldText;
-use super::{Look, MAX_PATHS, path_at};
+use super::{Look, MAX_PATHS, of_settings, path_at};
 use crate::braces;
 use crate::expanded::{expanded, leaves_patterns, takes_names};
 use crate::path_pattern::{is_plain, may_mean, visible};
@@ -14,16 +14,29 @@ use crate::taken::carried;
 /// Programs that take what a search finds.
 const TAKES_FOUND: [&str; 7] = ["gxargs", "mapfile", "parallel", "read", "readarray", "rush", "xargs"];
 
+/// What has `find` do something with what it finds.
+const DOES: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
+
 /// Tests of `find` that leave nearly everything in.
 const WIDE: [&str; 11] =
     ["-a", "-and", "-depth", "-follow", "-maxdepth", "-mindepth", "-mount", "-print", "-print0", "-type", "-xdev"];
 
-/// Whether `command` is a search for all that lies below a folder, from which another one of those that `facts` tell of takes
-/// what it finds.
+/// Whether `command` is a search for all that lies below a folder, and it or another one of those that `facts` tell of does
+/// something with what it finds.
 fn finds_all(command: &ShellCommand, facts: &ShellFacts) -> bool {
-    let mut tests = command.argv.iter().skip(1).filter(|word| word.starts_with('-') || *word == "!");
+    let words = behind_links(command);
+    let end = words.iter().position(|word| DOES.contains(&word.as_str())).unwrap_or(words.len());
+    let mut tests = words[..end].iter().filter(|word| word.starts_with('-') || *word == "!");
     let is_wide = command.name == "find" && tests.all(|test| WIDE.contains(&test.as_str()));
-    is_wide && facts.commands.iter().any(|command| TAKES_FOUND.contains(&command.name.as_str()))
+    let is_taken = || facts.commands.iter().any(|command| TAKES_FOUND.contains(&command.name.as_str()));
+    is_wide && (end < words.len() || is_taken())
+}
+
+/// The words of `find` behind those that say which links it follows.
+fn behind_links(find: &ShellCommand) -> &[String] {
+    let words = find.argv.get(1..).unwrap_or_default();
+    let begin = words.iter().position(|word| !matches!(word.as_str(), "-H" | "-L" | "-P")).unwrap_or(words.len());
+    &words[begin..]
 }
 
 /// Where what a path stands for is another thing to each process.
@@ -137,8 +150,10 @@ impl Look<'_> {
     pub(super) fn found_below(&self, told: &ToldText<'_>) -> Option<String> {
         let facts = told.facts;
         let words = facts.commands.iter().filter(|command| finds_all(command, facts)).flat_map(|find| {
-            let begins = find.argv.iter().skip(1).map(String::as_str).take_while(|word| !word.starts_with('-'));
-            begins.chain(["."]).map(move |word| (word, find))
+            let begins = behind_links(find).iter().map(String::as_str).take_while(|word| !word.starts_with('-'));
+            let begins: Vec<&str> = begins.collect();
+            let begins = if begins.is_empty() { vec!["."] } else { begins };
+            begins.into_iter().map(move |word| (word, find))
         });
         let begins: BTreeSet<Vec<String>> = words.map(|(word, find)| self.names_at(word, find)).collect();
         // What the text makes where settings lie is refused by itself.
@@ -155,7 +170,27 @@ impl Look<'_> {
         if begins.is_empty() || told.takes_empty_folders() {
             return None;
         }
-        found(&facts.writes, Self::written).or_else(|| found(&facts.deletes, Self::deleted))
+        let below = || facts.writes.iter().find_map(|path| self.named_below(path, &begins, told));
+        found(&facts.writes, Self::written).or_else(|| found(&facts.deletes, Self::deleted)).or_else(below)
+    }
+
+    /// Why a text must not write `path`, where it puts that together of each folder that a search finds below one of `begins`,
+    /// and a name.
+    fn named_below(&self, path: &str, begins: &BTreeSet<Vec<String>>, told: &ToldText<'_>) -> Option<String> {
+        let names = self.names(path);
+        let begin = begins.iter().find(|begin| names.len() > begin.len() && names.starts_with(begin))?;
+        let parts: Vec<&str> = path.split('/').collect();
+        let (folder, rest) = parts.split_at(parts.len().checked_sub(names.len() - begin.len())?);
+        let (folder, rest) = (folder.join("/"), rest.join("/"));
+        let end = format!("/{rest}");
+        let is_put = |piece: &str| {
+            piece
+                .strip_suffix(&end)
+                .is_some_and(|found| found.is_empty() || found.ends_with('}') || found.contains('$'))
+        };
+        let is_held = |found: &str| self.unbounded(|look| look.written(&format!("{found}{end}")).is_some());
+        let is_found = told.pieces().any(is_put) && (self.disk.finds)(&format!("{folder}/**"), &is_held)?;
+        is_found.then(|| of_settings(path))
     }
 
     /// Whether `path` is a file or folder of ours that is in use.

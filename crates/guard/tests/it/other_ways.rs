@@ -24,12 +24,17 @@ fn a_pattern_that_stands_for_a_link_leads_where_that_does() {
         "rm links/ln?/new.json",
         "cd links/ln? && echo x > settings.json",
         "for d in links/ln?; do echo x > $d/settings.json; done",
+        "echo x > links/lnk/../.claude.json",
+        "cd links/lnk && echo x > ../.claude.json",
     ];
     let free = [
         "echo x > src/ln?/settings.json",
         "echo x > links/k*/settings.json",
         "rm -f links/*.json",
         "cat links/ln?/settings.json",
+        "echo x > links/lnk/../notes.md",
+        "cat links/lnk/../.claude.json",
+        "echo x > links/a/../.claude.json",
     ];
     check_beside(&[LINK[0], "/u/ann/repo/links/a.txt"], &held, &free);
 }
@@ -215,6 +220,11 @@ fn what_a_search_finds_is_looked_at_however_it_is_taken() {
         r#"find . -name '*.json' -exec sh -c 'mv "$1" "${1%.json}.txt"' _ {} \;"#,
         r#"find . -name '*.json' | while read f; do rm "$f"; done"#,
         "find . -type f | xargs rm",
+        "find . -type f -exec rm {} +",
+        "find -L . -type f -exec rm {} +",
+        r"find . -type d -exec touch {}/settings.json \;",
+        "find . -type d | xargs -I{} touch {}/settings.json",
+        r#"find . -type d | while read d; do touch "$d/settings.json"; done"#,
         "find . -type f | xargs sed -i s/a/b/",
         r#"find . -type f | while read f; do echo x > "$f"; done"#,
     ];
@@ -231,6 +241,10 @@ fn what_a_search_finds_is_looked_at_however_it_is_taken() {
         r#"find src -type f | while read f; do sed -i s/a/b/ "$f"; done"#,
         r#"find src -type f | while read f; do echo x > "$f"; done"#,
         "find src -type f | xargs sed -i s/a/b/",
+        "find dist -type f -exec rm {} +",
+        "find . -type f -exec grep x {} +",
+        r"find . -type d -exec touch {}/.gitkeep \;",
+        r#"find src -type d | while read d; do touch "$d/settings.json"; done"#,
     ];
     check(&free, &[], false);
 }
