@@ -18,8 +18,25 @@ const TAKES_FOUND: [&str; 7] = ["gxargs", "mapfile", "parallel", "read", "readar
 const DOES: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
 
 /// Tests of `find` that leave nearly everything in.
-const WIDE: [&str; 11] =
-    ["-a", "-and", "-depth", "-follow", "-maxdepth", "-mindepth", "-mount", "-print", "-print0", "-type", "-xdev"];
+const WIDE: [&str; 17] = [
+    "-a",
+    "-and",
+    "-daystart",
+    "-depth",
+    "-follow",
+    "-ignore_readdir_race",
+    "-maxdepth",
+    "-mindepth",
+    "-mount",
+    "-noleaf",
+    "-o",
+    "-or",
+    "-print",
+    "-print0",
+    "-true",
+    "-type",
+    "-xdev",
+];
 
 /// Whether `command` is a search for all that lies below a folder, and it or another one of those that `facts` tell of does
 /// something with what it finds.

@@ -222,6 +222,7 @@ fn what_a_search_finds_is_looked_at_however_it_is_taken() {
         "find . -type f | xargs rm",
         "find . -type f -exec rm {} +",
         "find -L . -type f -exec rm {} +",
+        "find . -type f -o -type l | xargs rm",
         r"find . -type d -exec touch {}/settings.json \;",
         "find . -type d | xargs -I{} touch {}/settings.json",
         r#"find . -type d | while read d; do touch "$d/settings.json"; done"#,
