@@ -137,7 +137,8 @@ impl Look<'_> {
         let (above, below) = (names[..=at].join("/"), names[at + 1..].join("/"));
         let is_held = |found: &str| {
             let whole = if below.is_empty() { found.to_owned() } else { format!("{found}/{below}") };
-            self.unbounded(|look_at| look(look_at, &whole).is_some())
+            // What is in use under its own name is looked at by that.
+            !self.holds_own(&self.names(&whole)) && self.unbounded(|look_at| look(look_at, &whole).is_some())
         };
         let is_found = (self.disk.finds)(&above, &is_held)?;
         is_found
