@@ -3,61 +3,12 @@
 
 use domain::shell::{ShellCommand, ShellFacts};
 
+use crate::documents::without_documents;
 use crate::hosts::UNGUARDED;
 use crate::own_commands;
 use crate::program_name::{SEARCHES, STARTERS};
-
-/// Programs that run code of another language which stands among their words, without the numbers of their versions.
-const CODED: &[&str] = &[
-    "awk",
-    "bun",
-    "clisp",
-    "deno",
-    "duckdb",
-    "ed",
-    "elixir",
-    "emacs",
-    "emacsclient",
-    "erl",
-    "ex",
-    "gawk",
-    "gdb",
-    "gjs",
-    "groovy",
-    "guile",
-    "gvim",
-    "irb",
-    "julia",
-    "lldb",
-    "lua",
-    "luajit",
-    "mawk",
-    "nawk",
-    "node",
-    "nodejs",
-    "nvim",
-    "ocaml",
-    "osascript",
-    "perl",
-    "php",
-    "psql",
-    "pwsh",
-    "pypy",
-    "python",
-    "racket",
-    "raku",
-    "ruby",
-    "sbcl",
-    "scala",
-    "sqlite",
-    "tclsh",
-    "ts-node",
-    "tsx",
-    "vi",
-    "view",
-    "vim",
-    "wish",
-];
+use crate::runners;
+use crate::set_variables;
 
 /// Commands of git whose words are messages or what is looked for.
 const OF_GIT: [&str; 5] = ["commit", "grep", "log", "notes", "tag"];
@@ -66,8 +17,18 @@ const OF_GIT: [&str; 5] = ["commit", "grep", "log", "notes", "tag"];
 const OF_FORGES: [&str; 4] = ["issue", "mr", "pr", "release"];
 
 /// Programs that keep variables for others which begin later.
-const KEEPERS: [&str; 7] =
-    ["dbus-update-activation-environment", "fish", "launchctl", "screen", "set", "systemctl", "tmux"];
+const KEEPERS: [&str; 10] = [
+    "dbus-update-activation-environment",
+    "fish",
+    "launchctl",
+    "npm",
+    "pnpm",
+    "screen",
+    "set",
+    "systemctl",
+    "tmux",
+    "yarn",
+];
 
 /// Why `text`, of which `facts` tell, must not run: by something in it that is not read as a text of a shell, the agent would
 /// answer for a person, end its guard, or start an agent without one.
@@ -83,8 +44,7 @@ pub(crate) fn refused(text: &str, facts: &ShellFacts) -> Option<String> {
 
 /// Why `command` must not run what its words say.
 fn in_words(command: &ShellCommand) -> Option<String> {
-    let bare = command.name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-    let is_code = CODED.contains(&bare);
+    let is_code = runners::takes_code(&command.name);
     if !is_code && !STARTERS.contains(&command.name.as_str()) {
         return None;
     }
@@ -100,13 +60,16 @@ fn kept_by(command: &ShellCommand) -> Option<String> {
         return None;
     }
     let words = command.argv.join(" ");
-    UNGUARDED.iter().find_map(|agent| agent.said_in(&words))
+    // What has blanks is one value.
+    let quoted = |word: &String| if word.contains(' ') { format!("\"{word}\"") } else { word.clone() };
+    let values = || command.argv.iter().map(quoted).collect::<Vec<String>>().join(" ");
+    UNGUARDED.iter().find_map(|agent| agent.said_in(&words)).or_else(|| set_variables::kept_in(&values()))
 }
 
 /// Why `text`, which is known in part, must not run, whatever the rest of it is.
 pub(crate) fn in_part(text: &str, facts: &ShellFacts) -> Option<String> {
     told_in(text)?;
-    told_in(&without_messages(text, facts))
+    told_in(&without_messages(&without_documents(text, facts), facts))
 }
 
 /// What is told in `text`, of whatever language, and must not run.

@@ -5,9 +5,16 @@ use domain::shell::{ShellCommand, ShellFacts};
 use crate::hosts::UNGUARDED;
 use crate::path_pattern::pattern_means;
 use crate::program_name::{copies, may_be, pieces};
+use crate::runners;
 
 /// The program that answers for a person.
 const PINTLE: &str = "pintle";
+
+/// The package of it that a project has.
+const PACKAGE: &str = "pintle-cli";
+
+/// How files end that are programs of another one, or sources of them.
+const ENDINGS: [&str; 9] = [".cjs", ".dll", ".exe", ".git", ".jar", ".js", ".mjs", ".py", ".ts"];
 
 /// Its commands that a guarded agent must not run: with them it could answer for the person.
 const COMMANDS: [&str; 13] = [
@@ -138,6 +145,7 @@ pub(crate) fn refused(text: &str, facts: &ShellFacts) -> Option<String> {
         .iter()
         .find_map(|command| of_pintle(command, facts))
         .or_else(|| of_copy(facts))
+        .or_else(|| commands.iter().find_map(of_runner))
         .or_else(|| told_later(text, facts))
         .or_else(|| commands.iter().find_map(of_service))
         .or_else(|| ends_guard(text, facts))
@@ -208,6 +216,45 @@ fn of_copy(facts: &ShellFacts) -> Option<String> {
         let words = command.argv.get(1..).unwrap_or_default();
         begins(words).0.iter().find_map(|at| persons(&words[*at..])).map(|command| for_person(&command))
     })
+}
+
+/// Whether `command`, a program that runs another one or the file that it is told, runs `pintle` as only a person may.
+fn of_runner(command: &ShellCommand) -> Option<String> {
+    let is_runner = runners::starts_others(command);
+    if !is_runner && !runners::runs_file(&command.name) {
+        return None;
+    }
+    let words = command.argv.get(1..).unwrap_or_default();
+    let first = words.iter().position(|word| !word.starts_with('-'));
+    let run_by = |at: usize| {
+        let is_sure = is_package(&words[at]) && (is_runner || first == Some(at));
+        let behind = &words[at + 1..];
+        let commands = begins(behind).0.into_iter().map(|place| &behind[place..]);
+        let mut meant = commands.filter(|words| is_sure || is_whole(words));
+        meant.find_map(persons)
+    };
+    let mut named = (0..words.len()).filter(|at| is_of_package(&words[*at]));
+    // Where no name tells the program of a project, the command does.
+    let is_built = runners::starts_of_project(command);
+    let unnamed = || {
+        let mark = words.iter().position(|word| word == "--").map_or(0, |at| at + 1);
+        let mut rest = (mark..words.len()).map(|at| &words[at..]).filter(|_| is_built);
+        rest.find(|words| OWN.contains(&words[0].as_str()) && is_whole(words)).and_then(persons)
+    };
+    named.find_map(run_by).or_else(unnamed).map(|command| for_person(&command))
+}
+
+/// Whether `word` means the program to one that runs others: `x/pintle.js`, `npm:pintle@1`, `-ppintle`.
+fn is_package(word: &str) -> bool {
+    let file = word.rsplit(['/', '=', ':', '#']).next().unwrap_or(word);
+    let name = file.strip_prefix("-p").unwrap_or(file).split('@').next().unwrap_or_default();
+    let name = ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
+    name == PACKAGE || may_be(name, PINTLE)
+}
+
+/// Whether `word` means the program to one that runs others, or something in its folder.
+fn is_of_package(word: &str) -> bool {
+    word.split(['/', '=', ':', '#']).any(is_package)
 }
 
 /// Whether `text` has a program run such a command later, or start an agent without its hooks.

@@ -3,6 +3,7 @@
 mod by_name;
 mod carried;
 mod foreign;
+mod list_files;
 mod plain_text;
 mod reached;
 mod roundabout;
@@ -61,6 +62,9 @@ const MAX_PATHS: usize = 16_384;
 /// What a path usually has at most; a longer one counts as several.
 const USUAL_BYTES: usize = 64;
 
+/// How much of a list of paths is read. A longer one has more paths than are looked at.
+pub const MAX_LIST_BYTES: usize = 2 * MAX_PATHS * USUAL_BYTES;
+
 /// How a pattern of an agent begins that means files of its own work.
 const OF_WORK: char = '!';
 
@@ -92,12 +96,15 @@ pub struct OnDisk<'a> {
     /// Whether one of the files and folders that a path with signs of a shell stands for now is what the second one says;
     /// none where nobody can say.
     pub finds: FindsFiles<'a>,
+    /// What a file says, or the first [`MAX_LIST_BYTES`] of it; none where no file of texts is there.
+    pub says: &'a dyn Fn(&str) -> Option<String>,
 }
 
 /// Why the call that `event` is about must not run, whatever rules say, by the names of its paths alone; none if nothing is
 /// to be said against it.
 pub fn protects(event: &HostEvent, files: &GuardedFiles<'_>) -> Option<String> {
-    protects_behind(event, files, OnDisk { leads: &|_| Vec::new(), holds: &|_, _| false, finds: &|_, _| None })
+    let nothing = OnDisk { leads: &|_| Vec::new(), holds: &|_, _| false, finds: &|_, _| None, says: &|_| None };
+    protects_behind(event, files, nothing)
 }
 
 /// The same, where every path counts as what it leads to, too, and folders as what lies in them.
@@ -270,12 +277,14 @@ impl Look<'_> {
         };
         paths(&facts.writes, Self::written)
             .or_else(|| if told.takes_empty_folders() { None } else { paths(&facts.deletes, Self::deleted) })
+            .or_else(|| self.found_below(&told))
             .or_else(|| facts.reads.iter().find_map(|path| self.read(&expanded(path, &facts))))
             .or_else(|| self.filled(&facts))
             .or_else(|| facts.commands.iter().find_map(|command| self.access(command, &told)))
             .or_else(|| facts.commands.iter().find_map(|command| self.named_twice(command)))
             .or_else(|| facts.commands.iter().find_map(|command| self.brings(text, command)))
             .or_else(|| self.names_in_parts(text, &facts))
+            .or_else(|| self.listed_in_files(text, &facts))
             .or_else(|| self.carries(text, &facts))
             .or_else(|| self.reaches(&facts))
             .or_else(|| facts.commands.iter().find_map(|command| self.serves(command)))

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use domain::shell::{ShellCommand, ShellFacts};
 
 use crate::program_name::{STARTERS, copies, may_be, pieces};
+use crate::runners::starts_others;
+use crate::set_variables::{loaded_in, sets};
 
 /// What of one agent starts it without its hooks.
 #[derive(Debug)]
@@ -23,9 +25,6 @@ pub(crate) struct UnguardedStart {
     pub(crate) variables: &'static [&'static str],
 }
 
-/// Programs that start another one which they are told of.
-const RUNNERS: [&str; 10] = ["npx", "bunx", "pnpx", "npm", "pnpm", "yarn", "bun", "node", "deno", "corepack"];
-
 /// Options of terminals behind which names of their own stand.
 const NAMING: [&str; 7] = ["-s", "-S", "-t", "-T", "-n", "--title", "--name"];
 
@@ -33,10 +32,7 @@ const NAMING: [&str; 7] = ["-s", "-S", "-t", "-T", "-n", "--title", "--name"];
 const INSTALLS: [&str; 8] = ["install", "i", "add", "ci", "update", "upgrade", "uninstall", "remove"];
 
 /// The variable by which every agent finds the settings of its person, and those by which other code is loaded into it.
-const OF_ALL: [&str; 4] = ["HOME", "LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES"];
-
-/// What sets the variable that is named behind it, with options between.
-const SETS: [&str; 5] = ["import-environment", "set", "set-environment", "setenv", "setx"];
+const OF_ALL: [&str; 5] = ["HOME", "LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "BASH_ENV"];
 
 /// How far behind an agent what leaves its hooks out stands in code, in words.
 const NEAR: usize = 16;
@@ -124,7 +120,8 @@ impl UnguardedStart {
         let is_set = |name: &str| sets(text, name) || facts.commands.iter().any(|command| is_setter(command, name));
         let mut variables = self.variables.iter().copied().chain(OF_ALL);
         let by_word = told.iter().find_map(|words| self.switch_in(words));
-        if let Some(switch) = by_word.or_else(|| variables.find(|name| is_set(name)).map(str::to_owned)) {
+        let by_variable = || variables.find(|name| is_set(name)).or_else(|| loaded_in(text)).map(str::to_owned);
+        if let Some(switch) = by_word.or_else(by_variable) {
             return Some(self.without(&switch));
         }
         let change = told.iter().filter(|_| !lifted).find_map(|words| self.change_in(words))?;
@@ -196,7 +193,7 @@ impl UnguardedStart {
         let is_started = |command: &ShellCommand| {
             let verb = || command.argv.iter().skip(1).find(|word| !word.starts_with('-'));
             let installs = || verb().is_some_and(|word| INSTALLS.contains(&word.as_str()));
-            self.told(command, copies).is_some() && !(RUNNERS.contains(&command.name.as_str()) && installs())
+            self.told(command, copies).is_some() && !(starts_others(command) && installs())
         };
         is_moving && behind.iter().take_while(|command| command.depth > wrapper.depth).any(is_started)
     }
@@ -215,7 +212,7 @@ impl UnguardedStart {
         let is_starter = STARTERS.contains(&name);
         let is_named = |at: usize| is_starter && at > 0 && NAMING.contains(&argv[at - 1].as_str());
         let mut places = (0..argv.len()).filter(|at| is_it(&argv[*at]) && !is_named(*at));
-        let at = if is_starter || RUNNERS.contains(&name) { places.next() } else { None };
+        let at = if is_starter || starts_others(command) { places.next() } else { None };
         argv.get(at? + 1..)
     }
 
@@ -273,50 +270,6 @@ fn is_setter(command: &ShellCommand, name: &str) -> bool {
 /// What of the `words` of `command`, where that is a runner, stands behind the `--` with which it tells its own options from
 /// those of the other program.
 fn behind_mark<'w>(command: &ShellCommand, words: &'w [String]) -> &'w [String] {
-    let at = words.iter().position(|word| word == "--").filter(|_| RUNNERS.contains(&command.name.as_str()));
+    let at = words.iter().position(|word| word == "--").filter(|_| starts_others(command));
     at.and_then(|at| words.get(at + 1..)).unwrap_or_default()
-}
-
-/// Whether `text` sets the variable `name`.
-fn sets(text: &str, name: &str) -> bool {
-    if !text.contains(name) {
-        return false;
-    }
-    let words: Vec<&str> = text.split_whitespace().map(|word| word.trim_matches(['"', '\'', ';', '('])).collect();
-    let is_set = |at: usize| {
-        let before = words[..at].iter().rfind(|word| !word.starts_with('-'));
-        words[at] == name && before.is_some_and(|word| SETS.contains(word))
-    };
-    (0..words.len()).any(is_set)
-        || words.windows(2).any(|pair| matches!(pair[0], "for" | "select") && pair[1] == name)
-        || text.match_indices(name).any(|(at, _)| {
-            let is_whole = !text[..at].ends_with(|letter: char| letter.is_alphanumeric() || letter == '_');
-            let behind = &text[at + name.len()..];
-            is_whole && behind.strip_prefix('+').unwrap_or(behind).starts_with('=')
-        })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_variable_is_set_under_its_whole_name() {
-        for (text, set) in [
-            ("HOME=/x claude", true),
-            ("export HOME=/x; claude", true),
-            ("env 'HOME=/x' claude", true),
-            ("for HOME in /x; do claude; done", true),
-            ("for  HOME in /x; do claude; done", true),
-            ("HOME+=/x claude", true),
-            ("MY_HOME=/x claude", false),
-            ("set -gx HOME /x; claude", true),
-            ("fish -c 'set -Ux HOME /x'", true),
-            ("tmux setenv -g HOME /x", true),
-            ("unset HOME", false),
-            ("echo $HOME && claude", false),
-        ] {
-            assert_eq!(sets(text, OF_ALL[0]), set, "{text}");
-        }
-    }
 }

@@ -36,6 +36,11 @@ impl<'c> Words<'c> {
         self.0.iter().any(|word| list.contains(word))
     }
 
+    /// Whether `letter` stands in a row of letters.
+    fn letter(&self, letter: char) -> bool {
+        self.0.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
+    }
+
     /// The value of an option, behind it in its word or in the next one.
     fn value(&self, option: &str) -> Option<&'c str> {
         let at = self.0.iter().position(|word| word.starts_with(option))?;
@@ -52,11 +57,24 @@ pub(crate) fn unpacked(command: &ShellCommand) -> Option<String> {
     let folder = match command.name.as_str() {
         _ if is_tar(command) => {
             let tar = tar(command);
-            let is_whole = tar.takes && tar.members.is_empty() && !words.has(&["-O", "--to-stdout"]);
+            // Where names lose folders on their way, the folder of any of them may be left.
+            let is_renamed =
+                words.0.iter().any(|word| ["--strip", "--tra", "--xf"].iter().any(|begin| word.starts_with(*begin)));
+            let is_any = tar.members.is_empty() || is_renamed;
+            let is_whole = tar.takes && is_any && !words.has(&["-O", "--to-stdout"]);
             let folder = if tar.folder.is_empty() { ".".to_owned() } else { tar.folder };
             return is_whole.then_some(folder);
         }
-        "unzip" => unzipped(&words),
+        "unzip" | "bsdunzip" => {
+            let zip = Zip::of(&words)?;
+            Some(zip.folder).filter(|_| zip.is_whole)
+        }
+        "pax" => here.filter(|_| taken_by_pax(&words).is_some_and(|members| members.is_empty())),
+        "ar" => match words.operands().as_slice() {
+            [letters, _] => here.filter(|_| letters.trim_start_matches('-').contains('x')),
+            _ => None,
+        },
+        "unar" => words.value("-output-directory").or_else(|| words.value("-o")).or(here),
         "7z" | "7za" | "7zr" | "7zz" => {
             let takes = matches!(words.operands().as_slice(), ["x" | "e", _]) && !words.has(&["-so"]);
             words.value("-o").or(here).filter(|_| takes)
@@ -96,22 +114,73 @@ pub(crate) fn unpacked(command: &ShellCommand) -> Option<String> {
     folder.map(str::to_owned)
 }
 
-/// The folder into which `unzip` puts all of an archive.
-fn unzipped<'c>(words: &Words<'c>) -> Option<&'c str> {
-    let shows = |word: &&str| {
-        word.starts_with('-') && word.trim_start_matches('-').starts_with(['l', 'p', 't', 'v', 'Z', 'z', 'c'])
-    };
-    let (mut folder, mut archives, mut is_value) = (".", 0, false);
-    for word in words.0.iter().copied() {
-        match word.strip_prefix('-').and_then(|letters| letters.split_once('d')) {
-            _ if is_value => (folder, is_value) = (word, false),
-            Some((_, "")) => is_value = true,
-            Some((_, rest)) => folder = rest,
-            None => archives += usize::from(!word.starts_with('-')),
+/// The files and folders of an archive that `command` unpacks alone, each where it comes to lie; patterns of archives among
+/// them.
+pub(crate) fn unpacked_alone(command: &ShellCommand) -> Vec<String> {
+    let words = Words::of(command);
+    let (folder, members, is_bare) = match command.name.as_str() {
+        _ if is_tar(command) => {
+            let tar = tar(command);
+            let shows = words.letter('O') || words.0.first().is_some_and(|row| !row.contains('/') && row.contains('O'));
+            let is_put = tar.takes && !shows && !words.has(&["--to-stdout"]);
+            return if is_put { tar.members } else { Vec::new() };
         }
+        "unzip" | "bsdunzip" => match Zip::of(&words) {
+            Some(zip) => (zip.folder, zip.members, words.letter('j')),
+            None => return Vec::new(),
+        },
+        "7z" | "7za" | "7zr" | "7zz" => match words.operands().as_slice() {
+            [verb @ ("x" | "e"), _, members @ ..] if !words.has(&["-so"]) => {
+                (words.value("-o").unwrap_or("."), members.to_vec(), *verb == "e")
+            }
+            _ => return Vec::new(),
+        },
+        "pax" => (".", taken_by_pax(&words).unwrap_or_default(), false),
+        _ => return Vec::new(),
+    };
+    let bare = |member: &str| member.rsplit('/').next().unwrap_or_default().to_owned();
+    let bares = members.iter().filter(|_| is_bare).map(|member| join(folder, &bare(member)));
+    members.iter().map(|member| join(folder, member)).chain(bares).collect()
+}
+
+/// What `pax` unpacks alone; empty where that is all, none where it unpacks nothing.
+fn taken_by_pax<'c>(words: &Words<'c>) -> Option<Vec<&'c str>> {
+    let operands = words.operands().into_iter().skip(usize::from(words.letter('f')));
+    (words.letter('r') && !words.letter('w')).then(|| operands.collect())
+}
+
+/// What the words of `unzip` say.
+struct Zip<'c> {
+    /// The folder into which it unpacks.
+    folder: &'c str,
+    /// Whether it may unpack all of the archive.
+    is_whole: bool,
+    /// What it unpacks alone.
+    members: Vec<&'c str>,
+}
+
+impl<'c> Zip<'c> {
+    /// None where it only shows what an archive holds.
+    fn of(words: &Words<'c>) -> Option<Self> {
+        let shows = |word: &&str| {
+            word.starts_with('-') && word.trim_start_matches('-').starts_with(['l', 'p', 't', 'v', 'Z', 'z', 'c'])
+        };
+        if words.0.iter().any(shows) {
+            return None;
+        }
+        let (mut folder, mut operands, mut is_value) = (".", Vec::new(), false);
+        for word in words.0.iter().copied() {
+            match word.strip_prefix('-').and_then(|letters| letters.split_once('d')) {
+                _ if is_value => (folder, is_value) = (word, false),
+                Some((_, "")) => is_value = true,
+                Some((_, rest)) => folder = rest,
+                None if word.starts_with('-') => {}
+                None => operands.push(word),
+            }
+        }
+        let is_whole = operands.len() == 1 || words.has(&["-x", "-P"]);
+        Some(Self { folder, is_whole, members: operands.into_iter().skip(1).collect() })
     }
-    let is_whole = archives == 1 || words.has(&["-x", "-P"]);
-    (is_whole && !words.0.iter().any(shows)).then_some(folder)
 }
 
 /// The folder into which a module of Python puts all of an archive.
@@ -166,9 +235,6 @@ impl<'c> GitWork<'c> {
 fn checked_out(git: &GitWork<'_>) -> Option<String> {
     let GitWork { folder, tree, verb, rest } = git;
     let verb = *verb;
-    let letters = |letter: char| {
-        rest.0.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
-    };
     if verb == "config" {
         let at = rest.0.iter().position(|word| word.eq_ignore_ascii_case("core.worktree"))?;
         return rest.0.get(at + 1).map(|tree| join(folder, tree));
@@ -185,8 +251,8 @@ fn checked_out(git: &GitWork<'_>) -> Option<String> {
     // What is named alone is told by its name.
     let names_files = rest.has(&["--"]) || (verb == "restore" && !rest.operands().iter().any(|word| is_all(word)));
     let is_whole = match verb {
-        "read-tree" => letters('u'),
-        "checkout-index" => letters('a') || rest.has(&["--all"]),
+        "read-tree" => rest.letter('u'),
+        "checkout-index" => rest.letter('a') || rest.has(&["--all"]),
         "reset" => rest.has(&["--hard", "--merge", "--keep"]),
         "stash" => rest.has(&["pop", "apply", "branch"]),
         "checkout" => is_elsewhere || !(names_files || rest.has(&["-b", "-B", "--orphan"])),
@@ -238,6 +304,13 @@ mod tests {
             ("unzip -l a.zip", None),
             ("unzip a.zip b.md", None),
             ("7z x a.7z -o..", Some("..")),
+            ("tar xf a.tar b -C .. --strip-components 1", Some("..")),
+            ("pax -r", Some(".")),
+            ("pax -rf a", Some(".")),
+            ("pax -rw a b", None),
+            ("ar x a.a", Some(".")),
+            ("ar t a.a", None),
+            ("unar -o .. a.zip", Some("..")),
             ("patch -p1", Some(".")),
             ("patch -p1 -d .. -i a", Some("..")),
             ("patch a.md a.patch", None),
@@ -276,6 +349,25 @@ mod tests {
             ("rsync -a a/ ..", None),
         ] {
             assert_eq!(unpacked(&commands(&[text])[0]).as_deref(), folder, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_unpacked_alone_is_known_by_its_name() {
+        for (text, members) in [
+            ("tar xf a.tar -C .. b c/*", "../b ../c/*"),
+            ("tar cf a.tar b", ""),
+            ("tar xOf a.tar b", ""),
+            ("tar -x -O -f a.tar b", ""),
+            ("unzip -o a.zip b c/* -d ..", "../b ../c/*"),
+            ("unzip -l a.zip b", ""),
+            ("7z x a.7z b -o..", "../b"),
+            ("7z l a.7z b", ""),
+            ("pax -r b", "./b"),
+            ("unzip -j a.zip c/b -d ..", "../c/b ../b"),
+            ("pax -rf a b", "./b"),
+        ] {
+            assert_eq!(unpacked_alone(&commands(&[text])[0]).join(" "), members, "{text}");
         }
     }
 }

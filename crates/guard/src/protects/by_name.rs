@@ -9,6 +9,7 @@ use crate::expanded::expanded;
 use crate::filled::named;
 use crate::made_names::{made_names, path_of_this_machine, saved_as, suffixes_of_variable, urls_of_files};
 use crate::program_name::SEARCHES;
+use crate::runners::{is_of_packages, letters_of_script};
 use crate::taken::{join, sources};
 
 /// What settings of agents are called.
@@ -46,28 +47,8 @@ const TOLD: &str = "7z 7za 7zr 7zz : alias ar aria2c at awk batch biome black bs
     touch trap truncate type typeset uniq unlink unset unxz unzip vi view vim wget xz yq zcat zip \
     zstd";
 
-/// Programs that run a script, and the letters behind which its text stands.
-const INTERPRETERS: [(&str, &str); 13] = [
-    ("python", "c"),
-    ("pypy", "c"),
-    ("node", "ep"),
-    ("bun", "ep"),
-    ("deno", "ep"),
-    ("ruby", "e"),
-    ("perl", "eE"),
-    ("php", "r"),
-    ("bash", "c"),
-    ("sh", "c"),
-    ("dash", "c"),
-    ("ksh", "c"),
-    ("zsh", "c"),
-];
-
-/// Programs that run another one of a package.
-pub(super) const RUNNERS: [&str; 8] = ["npx", "bunx", "pnpx", "npm", "pnpm", "yarn", "uvx", "pipx"];
-
 /// Programs that hand the lines of a list to another one.
-const TAKES_LIST: [&str; 4] = ["gxargs", "parallel", "rush", "xargs"];
+pub(super) const TAKES_LIST: [&str; 4] = ["gxargs", "parallel", "rush", "xargs"];
 
 /// Programs that change or take away what they are given.
 const CHANGES: [&str; 18] = [
@@ -210,7 +191,7 @@ impl Look<'_> {
         if is_known(name) {
             return None;
         }
-        let words: Vec<&str> = match interpreter(name) {
+        let words: Vec<&str> = match letters_of_script(name) {
             Some(letters) => given_to_script(words, letters),
             None => words.iter().map(String::as_str).collect(),
         };
@@ -266,19 +247,13 @@ fn is_known(name: &str) -> bool {
 
 /// The program that `name` runs with `words` and its own words, where that runs one of a package.
 fn run_by<'c>(name: &'c str, words: &'c [String]) -> (&'c str, &'c [String]) {
-    if !RUNNERS.contains(&name) {
+    if !is_of_packages(name) {
         return (name, words);
     }
     let is_word = |word: &String| !word.starts_with('-') && !matches!(word.as_str(), "exec" | "run" | "dlx" | "x");
     let Some(at) = words.iter().position(is_word) else { return (name, words) };
     let program = words[at].rsplit('/').next().unwrap_or(name);
     (program.split('@').next().filter(|program| !program.is_empty()).unwrap_or(name), &words[at + 1..])
-}
-
-/// The letters behind which the text of a script stands for the interpreter `name`; none where it is no interpreter.
-fn interpreter(name: &str) -> Option<&'static str> {
-    let bare = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-    INTERPRETERS.iter().find(|(interpreter, _)| *interpreter == bare).map(|(_, letters)| *letters)
 }
 
 /// What of `words` an interpreter gives to a script of a file, or takes as the values of its own options. A script that
@@ -326,7 +301,7 @@ fn in_unknown_folder(text: &str, facts: &ShellFacts) -> Option<String> {
 }
 
 /// The words of `command` that may be what it changes; none where it changes nothing that it is given.
-fn changed_by(command: &ShellCommand) -> Vec<&str> {
+pub(super) fn changed_by(command: &ShellCommand) -> Vec<&str> {
     let name = command.name.as_str();
     if INTO_LAST.contains(&name) {
         return sources(command).1.into_iter().collect();
@@ -349,7 +324,7 @@ fn computed(text: &str, facts: &ShellFacts) -> Option<String> {
 }
 
 /// Whether `word` is what a command of `text` printed, or a variable that is.
-fn is_computed(word: &str, text: &str) -> bool {
+pub(super) fn is_computed(word: &str, text: &str) -> bool {
     let is_of_command = |rest: &str| {
         let rest = rest.trim_start_matches('{');
         let end = rest.find(|letter: char| letter != '_' && !letter.is_ascii_alphanumeric()).unwrap_or(rest.len());
@@ -361,7 +336,7 @@ fn is_computed(word: &str, text: &str) -> bool {
 }
 
 /// What stands behind the signs in `text` that write.
-fn targets(text: &str) -> Vec<&str> {
+pub(super) fn targets(text: &str) -> Vec<&str> {
     let ends = |letter: char| letter.is_whitespace() || ";|&)<>".contains(letter);
     let behind = text.match_indices('>').map(|(at, _)| text[at + 1..].trim_start_matches(['|', '&', ' ', '\t']));
     let words = behind.map(|rest| match rest.strip_prefix(['"', '\'']) {
@@ -374,7 +349,7 @@ fn targets(text: &str) -> Vec<&str> {
 /// Why a text that a program decodes must not be run: nobody can read it before.
 fn decoded(facts: &ShellFacts) -> Option<String> {
     let runs = |command: &ShellCommand| {
-        let is_shell = interpreter(&command.name).is_some_and(|letters| letters == "c");
+        let is_shell = letters_of_script(&command.name).is_some_and(|letters| letters == "c");
         let is_run = command.name == "eval" || (is_shell && command.argv.iter().any(|word| word == "-c"));
         is_run && command.argv.iter().skip(1).any(|word| word.contains(UNKNOWN) && word.contains(['(', '`']))
     };

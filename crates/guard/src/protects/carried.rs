@@ -7,7 +7,7 @@ use super::{Look, of_settings, path_at};
 use crate::filled::{copies_files, is_harmless, named};
 use crate::path_pattern::{holds, mark};
 use crate::taken::{Carried, carried};
-use crate::unpacked::unpacked;
+use crate::unpacked::{unpacked, unpacked_alone};
 
 /// How a shell is told that patterns stand for hidden names, too.
 const HIDDEN_TOO: [&str; 3] = ["dotglob", "globdots", "glob_dots"];
@@ -54,8 +54,21 @@ impl Look<'_> {
 
     /// Why `command` must not put all that an archive or a patch holds into a folder with settings of the person.
     fn unpacks(&self, command: &ShellCommand) -> Option<String> {
-        let folder = path_at(&unpacked(command)?, command);
-        self.holds_guarded(&folder).then(|| of_settings(&folder))
+        let folder = unpacked(command).map(|folder| path_at(&folder, command));
+        if let Some(folder) = folder.filter(|folder| self.holds_guarded(folder)) {
+            return Some(of_settings(&folder));
+        }
+        let mut members = unpacked_alone(command).into_iter().map(|member| path_at(&member, command));
+        members.find(|member| self.may_be_unpacked_over(member)).map(|member| of_settings(&member))
+    }
+
+    /// Whether what an archive calls `member` may come to lie where settings of the person do: a folder is taken with all that
+    /// is in it, and a pattern of an archive stands for folders, too.
+    fn may_be_unpacked_over(&self, member: &str) -> bool {
+        let Some(at) = member.find(['*', '?', '[']) else { return self.holds_guarded(member) };
+        let (folder, begin) = member[..at].rsplit_once('/').unwrap_or((".", &member[..at]));
+        let folder = if folder.is_empty() { "/" } else { folder };
+        self.holds_guarded(folder) && self.holds_guarded(&format!("{folder}/{begin}*"))
     }
 
     /// Why `command` must not call files as settings of agents are called.

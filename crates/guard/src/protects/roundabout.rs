@@ -1,11 +1,15 @@
 //! Ways to what guards an agent that name another place: a mount, another process, a text that a shell runs as it starts,
 //! and names that a program puts together.
 
+use std::collections::BTreeSet;
+
 use domain::shell::{ShellCommand, ShellFacts};
 
 use super::reached::LOOKS;
 use super::{Look, path_at};
 use crate::path_pattern::mark;
+use crate::program_name::pieces;
+use crate::taken::join;
 
 /// Programs that lay one folder over another one.
 const MOUNTS: [&str; 7] = ["mount", "bindfs", "fuse-overlayfs", "unionfs", "unionfs-fuse", "mergerfs", "sshfs"];
@@ -45,6 +49,10 @@ const START_VARIABLE: &str = "ENV=<(";
 const AWK: [&str; 5] = ["awk", "gawk", "mawk", "nawk", "original-awk"];
 const PUTS_TOGETHER: [&str; 5] = ["/.", "sprintf", "substr", "sub(", "split("];
 
+/// The way up, and how many words of a text with one are looked at.
+const UP: &str = "..";
+const MAX_CLIMBING: usize = 256;
+
 impl Look<'_> {
     /// Why `text`, of which `facts` tell, must not run: it comes to what guards this agent by another name.
     pub(super) fn goes_round(&self, text: &str, facts: &ShellFacts) -> Option<String> {
@@ -56,6 +64,7 @@ impl Look<'_> {
             .iter()
             .find_map(of_command)
             .or_else(|| self.takes_from_process(facts))
+            .or_else(|| self.climbs(text, facts))
             .or_else(|| start_variable(text).map(before_start))
             .or_else(|| facts.unknown.then(|| facts.commands.iter().find_map(|command| self.awk(command))).flatten())
     }
@@ -126,6 +135,22 @@ impl Look<'_> {
         let mut all = words.chain(told.into_iter().flatten());
         let word = all.find(|word| process_of(word).is_some_and(|id| self.is_of_guard(id)))?;
         Some(of_process(word))
+    }
+
+    /// Why `text`, of which `facts` tell, must not change what lies above the folder to which a link leads: `link/../x`.
+    fn climbs(&self, text: &str, facts: &ShellFacts) -> Option<String> {
+        let changes = !facts.writes.is_empty() || !facts.deletes.is_empty();
+        if !changes || !text.contains(UP) {
+            return None;
+        }
+        let folders: BTreeSet<&str> = facts.commands.iter().map(|command| command.cwd.as_str()).collect();
+        let climbing = || pieces(text).filter(|piece| piece.contains(UP)).take(MAX_CLIMBING);
+        let mut paths = folders.into_iter().flat_map(|folder| climbing().map(move |piece| join(folder, piece)));
+        paths.find_map(|path| {
+            // What it is by its names is looked at elsewhere.
+            let plain = format!("/{}", self.names(&path).join("/"));
+            self.deleted(&path).filter(|_| self.deleted(&plain).is_none())
+        })
     }
 
     /// Why `command`, a shell, must not run a text of this one before it starts.

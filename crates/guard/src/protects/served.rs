@@ -3,9 +3,9 @@
 
 use domain::shell::ShellCommand;
 
-use super::by_name::RUNNERS;
 use super::{Look, of_settings, path_at};
 use crate::filled::named;
+use crate::runners::is_of_packages;
 
 /// Programs that start containers, and their words that do.
 const CONTAINERS: [&str; 3] = ["docker", "nerdctl", "podman"];
@@ -64,7 +64,7 @@ impl Look<'_> {
     fn served(&self, command: &ShellCommand) -> Option<String> {
         let name = command.name.as_str();
         let has = |words: &[&str]| command.argv.iter().any(|word| words.contains(&word.as_str()));
-        let is_told = (name.starts_with("python") || RUNNERS.contains(&name)) && has(&SERVERS);
+        let is_told = (name.starts_with("python") || is_of_packages(name)) && has(&SERVERS);
         if !(is_told || SERVERS.contains(&name) || name.starts_with("php") && has(&["-S"])) {
             return None;
         }

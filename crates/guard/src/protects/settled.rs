@@ -1,13 +1,60 @@
 //! Patterns of a shell text: what may be guarded by its name is settled by what lies on the disk.
 
-use domain::shell::ShellCommand;
+use std::collections::BTreeSet;
+
+use domain::shell::{ShellCommand, ShellFacts};
 
 use super::told_text::ToldText;
-use super::{Look, MAX_PATHS, path_at};
+use super::{Look, MAX_PATHS, of_settings, path_at};
 use crate::braces;
 use crate::expanded::{expanded, leaves_patterns, takes_names};
 use crate::path_pattern::{is_plain, may_mean, visible};
 use crate::taken::carried;
+
+/// Programs that take what a search finds.
+const TAKES_FOUND: [&str; 7] = ["gxargs", "mapfile", "parallel", "read", "readarray", "rush", "xargs"];
+
+/// What has `find` do something with what it finds.
+const DOES: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
+
+/// Tests of `find` that leave nearly everything in.
+const WIDE: [&str; 17] = [
+    "-a",
+    "-and",
+    "-daystart",
+    "-depth",
+    "-follow",
+    "-ignore_readdir_race",
+    "-maxdepth",
+    "-mindepth",
+    "-mount",
+    "-noleaf",
+    "-o",
+    "-or",
+    "-print",
+    "-print0",
+    "-true",
+    "-type",
+    "-xdev",
+];
+
+/// Whether `command` is a search for all that lies below a folder, and it or another one of those that `facts` tell of does
+/// something with what it finds.
+fn finds_all(command: &ShellCommand, facts: &ShellFacts) -> bool {
+    let words = behind_links(command);
+    let end = words.iter().position(|word| DOES.contains(&word.as_str())).unwrap_or(words.len());
+    let mut tests = words[..end].iter().filter(|word| word.starts_with('-') || *word == "!");
+    let is_wide = command.name == "find" && tests.all(|test| WIDE.contains(&test.as_str()));
+    let is_taken = || facts.commands.iter().any(|command| TAKES_FOUND.contains(&command.name.as_str()));
+    is_wide && (end < words.len() || is_taken())
+}
+
+/// The words of `find` behind those that say which links it follows.
+fn behind_links(find: &ShellCommand) -> &[String] {
+    let words = find.argv.get(1..).unwrap_or_default();
+    let begin = words.iter().position(|word| !matches!(word.as_str(), "-H" | "-L" | "-P")).unwrap_or(words.len());
+    &words[begin..]
+}
 
 /// Where what a path stands for is another thing to each process.
 const OF_PROCESSES: [&str; 2] = ["/proc/", "/dev/"];
@@ -37,13 +84,15 @@ impl Look<'_> {
         let said = path;
         braces::of_shell(path).iter().find_map(|path| {
             let path: &str = path;
-            let reason = look(self, &expanded(path, told.facts)).or_else(|| self.own_meant((path, said), told))?;
+            let reason = look(self, &expanded(path, told.facts)).or_else(|| self.own_meant((path, said), told));
+            let Some(reason) = reason else { return self.leads_in(&expanded(path, told.facts), look) };
             if self.leads_elsewhere(path, told, look) {
                 return None;
             }
             let is_held =
                 |path: &str| self.unbounded(|look_at| look(look_at, path).is_some()) && !self.holds_no_settings(path);
             let found = match self.settled(path, told) {
+                _ if told.names_anew(path) => self.named_anew(path, told, &is_held),
                 Some(pattern) => (self.disk.finds)(&pattern, &is_held),
                 None if told.makes_nothing && is_known(path) => Some(!self.holds_no_settings(path)),
                 None => None,
@@ -75,6 +124,91 @@ impl Look<'_> {
         };
         // A link may stand for any name from the first pattern on.
         (0..names.len()).skip_while(|at| !is_plain(&names[*at])).all(is_free)
+    }
+
+    /// Why `path`, a pattern of which `look` says nothing by its name, must not be changed: a link that it may stand for leads
+    /// to what is guarded. What lies behind its last pattern need not be there yet.
+    fn leads_in(&self, path: &str, look: fn(&Self, &str) -> Option<String>) -> Option<String> {
+        if !is_settled_by_disk(path) || path.contains("**") {
+            return None;
+        }
+        let names: Vec<&str> = path.split('/').collect();
+        let at = names.iter().rposition(|name| is_plain(name))?;
+        let (above, below) = (names[..=at].join("/"), names[at + 1..].join("/"));
+        let is_held = |found: &str| {
+            let whole = if below.is_empty() { found.to_owned() } else { format!("{found}/{below}") };
+            // What is in use under its own name is looked at by that.
+            !self.holds_own(&self.names(&whole)) && self.unbounded(|look_at| look(look_at, &whole).is_some())
+        };
+        let is_found = (self.disk.finds)(&above, &is_held)?;
+        is_found
+            .then(|| format!("`{path}` leads to what guards this agent or decides over it, by a link or a second name"))
+    }
+
+    /// Whether what a search finds is held under the new name that the text gives it, which `path` stands for; none where that
+    /// cannot be said.
+    fn named_anew(&self, path: &str, told: &ToldText<'_>, is_held: &dyn Fn(&str) -> bool) -> Option<bool> {
+        let (old, new) = told.endings()?;
+        if self.may_be_in_use(path) {
+            return None;
+        }
+        // A folder that has the new name already takes it in.
+        if let Some(folders) = path.strip_suffix(&format!("/*{old}")) {
+            return (self.disk.finds)(folders, &|found: &str| is_held(&format!("{found}/*{old}")));
+        }
+        let begin = path.strip_suffix(new)?;
+        let is_named = |found: &str| {
+            // What ends in capitals is not renamed so.
+            found.strip_suffix(old).is_none_or(|begin| is_held(&format!("{begin}{new}")))
+        };
+        (self.disk.finds)(&format!("{begin}{old}"), &is_named)
+    }
+
+    /// Why a text must not change all that a search finds below a folder, which is told as that folder alone.
+    pub(super) fn found_below(&self, told: &ToldText<'_>) -> Option<String> {
+        let facts = told.facts;
+        let words = facts.commands.iter().filter(|command| finds_all(command, facts)).flat_map(|find| {
+            let begins = behind_links(find).iter().map(String::as_str).take_while(|word| !word.starts_with('-'));
+            let begins: Vec<&str> = begins.collect();
+            let begins = if begins.is_empty() { vec!["."] } else { begins };
+            begins.into_iter().map(move |word| (word, find))
+        });
+        let begins: BTreeSet<Vec<String>> = words.map(|(word, find)| self.names_at(word, find)).collect();
+        // What the text makes where settings lie is refused by itself.
+        let held = |folder: &String, look: fn(&Self, &str) -> Option<String>| {
+            let pattern = format!("{folder}/**/*");
+            let is_held = |found: &str| self.unbounded(|look_at| look(look_at, found).is_some());
+            let is_found = (self.disk.finds)(&pattern, &is_held).unwrap_or(true);
+            is_found.then(|| look(self, &pattern)).flatten()
+        };
+        let found = |paths: &[String], look: fn(&Self, &str) -> Option<String>| {
+            let mut folders = paths.iter().filter(|path| begins.contains(&self.names(path)));
+            folders.find_map(|folder| held(folder, look))
+        };
+        if begins.is_empty() || told.takes_empty_folders() {
+            return None;
+        }
+        let below = || facts.writes.iter().find_map(|path| self.named_below(path, &begins, told));
+        found(&facts.writes, Self::written).or_else(|| found(&facts.deletes, Self::deleted)).or_else(below)
+    }
+
+    /// Why a text must not write `path`, where it puts that together of each folder that a search finds below one of `begins`,
+    /// and a name.
+    fn named_below(&self, path: &str, begins: &BTreeSet<Vec<String>>, told: &ToldText<'_>) -> Option<String> {
+        let names = self.names(path);
+        let begin = begins.iter().find(|begin| names.len() > begin.len() && names.starts_with(begin))?;
+        let parts: Vec<&str> = path.split('/').collect();
+        let (folder, rest) = parts.split_at(parts.len().checked_sub(names.len() - begin.len())?);
+        let (folder, rest) = (folder.join("/"), rest.join("/"));
+        let end = format!("/{rest}");
+        let is_put = |piece: &str| {
+            piece
+                .strip_suffix(&end)
+                .is_some_and(|found| found.is_empty() || found.ends_with('}') || found.contains('$'))
+        };
+        let is_held = |found: &str| self.unbounded(|look| look.written(&format!("{found}{end}")).is_some());
+        let is_found = told.pieces().any(is_put) && (self.disk.finds)(&format!("{folder}/**"), &is_held)?;
+        is_found.then(|| of_settings(path))
     }
 
     /// Whether `path` is a file or folder of ours that is in use.

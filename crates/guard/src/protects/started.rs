@@ -8,6 +8,7 @@ use super::Look;
 use crate::in_code;
 use crate::own_commands;
 use crate::path_pattern::is_meant;
+use crate::set_variables;
 use crate::tools::all_strings;
 
 /// Such files of shells, terminals and services, as patterns of paths.
@@ -29,6 +30,7 @@ const START_FILES: &[&str] = &[
     "~/.local/share/systemd/**",
     "~/.login",
     "~/.logout",
+    "~/.npmrc",
     "~/.pam_environment",
     "~/.profile",
     "~/.screenrc",
@@ -62,6 +64,9 @@ const START_FILES: &[&str] = &[
     "/var/spool/cron/**",
 ];
 
+/// What the loader loads into every program.
+const LOADED: &[&str] = &["/etc/ld.so.preload"];
+
 /// Files in which other programs are told what they run.
 const PROGRAM_FILES: &[&str] = &[
     "~/.config/git/**",
@@ -81,8 +86,12 @@ impl Look<'_> {
     /// Why a tool must not write `arguments` into one of `paths`.
     pub(super) fn kept_for_later<P: AsRef<str>>(&self, paths: &[P], arguments: &Object) -> Option<String> {
         let mut texts = arguments.iter().flat_map(|(_, member)| all_strings(member));
+        if let Some(path) = self.one_of(LOADED, paths) {
+            return Some(loaded(path));
+        }
         if let Some(path) = self.one_of(START_FILES, paths) {
-            return Some(read_at_start(path, &texts.find_map(own_commands::said_in)?));
+            let said = |text: &str| own_commands::said_in(text).or_else(|| set_variables::kept_in(text));
+            return Some(read_at_start(path, &texts.find_map(said)?));
         }
         let path = self.one_of(PROGRAM_FILES, paths)?;
         Some(read_at_start(path, &texts.find_map(in_code::told_in)?))
@@ -90,11 +99,15 @@ impl Look<'_> {
 
     /// Why `text`, of which `facts` tell, must not run: it writes such a file.
     pub(super) fn written_for_later(&self, text: &str, facts: &ShellFacts) -> Option<String> {
+        if let Some(path) = self.one_of(LOADED, &facts.writes) {
+            return Some(loaded(path));
+        }
         if let Some(path) = self.one_of(START_FILES, &facts.writes) {
             // Quotes within a word are gone in those of a command.
             let mut words = facts.commands.iter().map(|command| command.argv.join(" "));
             let by_word = || words.find_map(|words| own_commands::said_in(&words));
-            return Some(read_at_start(path, &own_commands::said_in(text).or_else(by_word)?));
+            let said = own_commands::said_in(text).or_else(by_word).or_else(|| set_variables::kept_in(text));
+            return Some(read_at_start(path, &said?));
         }
         let path = self.one_of(PROGRAM_FILES, &facts.writes)?;
         Some(read_at_start(path, &in_code::in_part(text, facts)?))
@@ -108,6 +121,10 @@ impl Look<'_> {
         };
         paths.iter().map(P::as_ref).find(is_one)
     }
+}
+
+fn loaded(path: &str) -> String {
+    format!("what `{path}` names is loaded into every program, and so into agents and what guards them")
 }
 
 /// What is said of a text that is refused because of `why`, for the file `path`.

@@ -3,11 +3,13 @@
 use domain::shell::{ShellCommand, ShellFacts};
 
 use crate::filled::is_harmless;
+use crate::runners::is_shell_with_text;
 
 /// Programs that change, show or take away what is there, under the name that it has, and make nothing: no file, no folder,
 /// no link.
-const MAKES_NOTHING: [&str; 47] = [
+const MAKES_NOTHING: [&str; 48] = [
     "shopt",
+    "read",
     "rm",
     "rmdir",
     "unlink",
@@ -70,6 +72,9 @@ pub(super) fn makes_nothing(name: &str) -> bool {
     MAKES_NOTHING.contains(&name)
 }
 
+/// What stands before the ending of what a search finds below a folder.
+const FOUND: &str = "/**/*";
+
 /// Redirections that make no file.
 const TO_NOTHING: [&str; 6] = ["2>/dev/null", "2> /dev/null", "&>/dev/null", ">/dev/null", "> /dev/null", "2>&1"];
 
@@ -91,7 +96,7 @@ impl<'t> ToldText<'t> {
         let is_safe = |command: &ShellCommand| {
             let is_known = match command.name.as_str() {
                 "git" => is_harmless(command, facts) && is_by_ending(command),
-                name => makes_nothing(name),
+                name => makes_nothing(name) || is_shell_with_text(command),
             };
             is_known && !makes_file(command)
         };
@@ -109,6 +114,33 @@ impl<'t> ToldText<'t> {
         matches!(self.facts.commands.as_slice(), [find] if find.name == "find" && takes_empty_folders(find))
     }
 
+    /// The endings that what a search finds has, and gets where the text moves it and does nothing else.
+    pub(super) fn endings(&self) -> Option<(&'t str, &'t str)> {
+        // Stars of the text itself stand for other files.
+        if !self.moves_found || self.text.contains("**") {
+            return None;
+        }
+        let facts = self.facts;
+        let called = move |name: &'static str| facts.commands.iter().filter(move |command| command.name == name);
+        let (mut finds, mut moves) = (called("find"), called("mv"));
+        let (_, moved) = (finds.next()?, moves.next()?);
+        let words: Vec<&str> =
+            moved.argv.iter().skip(1).map(String::as_str).filter(|word| !word.starts_with('-')).collect();
+        let [from, to] = words.as_slice() else { return None };
+        let ((folder, old), (other, new)) = (from.rsplit_once(FOUND)?, to.rsplit_once(FOUND)?);
+        let is_ending = |end: &str| !end.is_empty() && !end.contains(['*', '?', '[', '/']);
+        let is_one = finds.next().is_none() && moves.next().is_none() && folder == other;
+        (is_one && is_ending(old) && is_ending(new)).then_some((old, new))
+    }
+
+    /// Whether `path` is what the text gives another ending, or would be in a folder that has that name.
+    pub(super) fn names_anew(&self, path: &str) -> bool {
+        self.endings().is_some_and(|(old, new)| {
+            let plain = path.strip_suffix(&format!("/*{old}")).unwrap_or(path);
+            plain.ends_with(&format!("{FOUND}{new}"))
+        })
+    }
+
     /// What may be a path in the text as it is written.
     pub(super) fn pieces(&self) -> impl Iterator<Item = &'t str> {
         let ends = |letter: char| letter.is_whitespace() || "'\"|;&()<>=".contains(letter);
@@ -120,7 +152,8 @@ impl<'t> ToldText<'t> {
 fn moves_found(command: &ShellCommand) -> bool {
     let words = command.argv.get(1..).unwrap_or_default();
     match command.name.as_str() {
-        "find" | "xargs" => !makes_file(command),
+        "find" | "read" | "xargs" => !makes_file(command),
+        _ if is_shell_with_text(command) => true,
         "mv" | "gzip" | "bzip2" | "xz" | "zstd" => {
             let is_plain = |word: &String| match word.strip_prefix('-') {
                 Some(letters) => letters.chars().all(|letter| "fknqtv123456789".contains(letter)),

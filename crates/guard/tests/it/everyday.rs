@@ -14,6 +14,12 @@ const GUARD: &str = "/proc/41/exe";
 /// A link in projects, and where it leads.
 pub(crate) const LINK: [&str; 2] = ["/u/ann/repo/links/lnk", "/u/ann/.claude"];
 
+/// Files of the project with lists, and what they say.
+const LISTS: [(&str, &str); 2] = [
+    ("/u/ann/repo/held.txt", "// notes\na.log\n.claude/settings.json\n"),
+    ("/u/ann/repo/free.txt", "// notes\na.log src/a.rs\n.claude/commands/x.md\n"),
+];
+
 /// What of the project and the home folder has a hidden name, and some files beside it.
 const DISK: &[&str] = &[
     "/u/ann/.claude",
@@ -79,7 +85,8 @@ pub(crate) fn refusal_beside((on_disk, own): (&[&str], &[String]), tool: &str, a
     };
     let is_below = |path: &str, folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
     let holds = |folder: &str, below: &str| below == "*" && on_disk.iter().any(|path| is_below(path, folder));
-    let disk = OnDisk { leads: &leads, holds: &holds, finds: &finds };
+    let says = |path: &str| LISTS.iter().find(|(list, _)| *list == path).map(|(_, said)| (*said).to_owned());
+    let disk = OnDisk { leads: &leads, holds: &holds, finds: &finds, says: &says };
     let files = GuardedFiles { home: HOME, own, lifted: false };
     let payload = json!({
         "hook_event_name": "PreToolUse", "session_id": "s", "cwd": "/u/ann/repo", "tool_name": tool, "tool_input": arguments

@@ -15,6 +15,8 @@ mod loops;
 #[cfg(test)]
 mod model;
 #[cfg(test)]
+mod other_ways;
+#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod protects;

@@ -85,6 +85,11 @@ const TEXTS: &[(&str, bool)] = &[
     (r#"echo "run pintle guard uninstall" >> README.md"#, false),
     (r#"grep -r "pintle approvals approve" docs"#, false),
     (r#"echo 'echo ok' > .git/hooks/pre-push; git commit -m "pintle guard uninstall asks first""#, false),
+    ("cat > \"$d/x.md\" <<'E'\nRun `pintle guard uninstall`.\nE", false),
+    ("cd \"$ROOT\" && cat > docs/x.md <<'E'\n    pintle guard uninstall\nE\ngit add docs/x.md", false),
+    ("cat > \"$d/x.md\" <<'E'\npintle guard uninstall\nE\nsh \"$d/x.md\"", true),
+    ("cat > \"$d/x.sh\" <<'E'\npintle guard uninstall\nE", true),
+    ("cat > \"$d/x.md\" <<'E'\npintle guard uninstall\nE\n$RUN", true),
     ("GOFLAGS=-mod=mod go build ./...", false),
     (r"printf 'all:\n\techo x\n' | make -f -", false),
     // Runners of packages, and what is loaded into an agent.

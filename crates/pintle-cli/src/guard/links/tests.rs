@@ -1,0 +1,272 @@
+//! Where links, patterns and lists lead in folders of their own.
+
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+#[test]
+fn links_are_followed_wherever_they_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    for folder in ["home/.claude", "work"] {
+        std::fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    symlink(root.join("home/.claude"), root.join("work/lnk")).unwrap();
+    symlink("../home/.claude/settings.json", root.join("work/s.json")).unwrap();
+    symlink(root.join("home"), root.join("person")).unwrap();
+    let text = |name: &str| root.join(name).to_str().unwrap().to_owned();
+    let (cwd, home) = (text("work"), text("person"));
+    let begin = Begin::of(&cwd, &home);
+    let settings = text("person/.claude/settings.json");
+    let ways = ["lnk/settings.json", "s.json", "/proc/self/cwd/s.json", "~/.claude/settings.json"];
+    let urls = ["FILE://", "file://localhost", "file:"].map(|scheme| format!("{scheme}{}", text("work/s.json")));
+    for path in ways.into_iter().chain(urls.iter().map(String::as_str)) {
+        assert!(begin.leads_to(path).contains(&settings), "{path}");
+    }
+    let found = begin.leads_to("lnk/x/../settings.json");
+    assert!(found.iter().any(|found| found.starts_with(&text("person/.claude"))), "{found:?}");
+    assert_eq!(begin.leads_to("new/a.rs"), [""; 0]);
+    symlink("loop", root.join("work/loop")).unwrap();
+    assert_eq!(begin.leads_to("loop/x"), [""; 0]);
+}
+
+#[test]
+fn settings_that_are_links_are_kept_where_they_lie() {
+    use domain::json::json;
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    for folder in ["home", "work/.codex", "work/common", "dots/claude/hooks", "dots/pi", "moved"] {
+        std::fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    symlink(root.join("dots/claude"), root.join("home/.claude")).unwrap();
+    symlink(root.join("dots/pi"), root.join("home/.pi")).unwrap();
+    symlink("common", root.join("work/.gemini")).unwrap();
+    symlink("../common/codex.toml", root.join("work/.codex/config.toml")).unwrap();
+    symlink(root.join("moved"), root.join("lnk")).unwrap();
+    let text = |name: &str| root.join(name).to_str().unwrap().to_owned();
+    let kept = KeptFiles { home: text("home"), used: Vec::new(), moved: vec![text("lnk")], self_edit: false };
+    let cwd = text("work");
+    let looked = |tool: &str, arguments: domain::json::Value| kept.look(&event("claude", tool, (arguments, &cwd)));
+    let write = |path: &str| looked("Write", json!({"file_path": path, "content": ""}));
+    for path in [
+        text("dots/claude/settings.json"),
+        text("dots/claude/hooks/x.sh"),
+        text("dots/pi/agent/x"),
+        text("moved/x"),
+        "../dots/claude/settings.json".to_owned(),
+        "common/settings.json".to_owned(),
+        "common/codex.toml".to_owned(),
+    ] {
+        assert!(matches!(write(&path), Looked::Held(_)), "{path}");
+    }
+    let shell = looked("Bash", json!({"command": "cd common && echo {} > settings.json"}));
+    assert!(matches!(shell, Looked::Held(_)), "{shell:?}");
+    for path in [text("dots/vim"), text("dots/x/settings.json"), "common/x.md".to_owned(), "x.toml".to_owned()] {
+        assert_eq!(write(&path), Looked::Free, "{path}");
+    }
+}
+
+/// A folder of work, the home folder of its person and links from the one into the other, each with its name.
+fn linked() -> (tempfile::TempDir, KeptFiles, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    for folder in ["home/.claude", "home/.codex", "work/sub", "store"] {
+        std::fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    symlink(root.join("home/.claude"), root.join("work/lnk")).unwrap();
+    symlink("lnk", root.join("work/a b")).unwrap();
+    symlink("../a b/settings.json", root.join("work/sub/s.json")).unwrap();
+    symlink(root.join("home/.codex/new.toml"), root.join("work/c.toml")).unwrap();
+    symlink(root.join("store"), root.join("work/kept")).unwrap();
+    let text = |name: &str| root.join(name).to_str().unwrap().to_owned();
+    let kept = KeptFiles { home: text("home"), used: vec![text("store/x.db")], moved: Vec::new(), self_edit: false };
+    (dir, kept, text("work"))
+}
+
+fn event(host: &'static str, tool: &str, (arguments, cwd): (domain::json::Value, &str)) -> HostEvent {
+    let domain::json::Value::Object(arguments) = arguments else { panic!("{arguments}") };
+    let call = domain::tool::ToolCall { id: "1".into(), tool: tool.to_owned(), raw_tool: tool.to_owned(), arguments };
+    guard::clients::client_event(guard::host(host), &call, Path::new(cwd))
+}
+
+#[test]
+fn every_path_of_a_call_is_followed() {
+    use domain::json::json;
+    let (_dir, kept, cwd) = linked();
+    let patch = "*** Begin Patch\n*** Update File: a b/settings.json\n+x\n*** End Patch\n";
+    let held = [
+        ("claude", "Write", json!({"file_path": "a b/settings.json", "content": ""})),
+        ("claude", "Write", json!({"file_path": "sub/s.json", "content": ""})),
+        ("claude", "Write", json!({"file_path": "c.toml", "content": ""})),
+        ("claude", "Write", json!({"file_path": "kept/x.db", "content": ""})),
+        ("claude", "Bash", json!({"command": "echo {} > 'a b/settings.json'"})),
+        ("claude", "Bash", json!({"command": "cd sub && tee s.json < /tmp/x"})),
+        ("claude", "Bash", json!({"command": "cp x ../stor?/x.db"})),
+        ("claude", "Bash", json!({"command": "rm -rf ../sto*"})),
+        ("claude", "Bash", json!({"command": "cp foo/settings.json lnk"})),
+        ("claude", "Bash", json!({"command": "cp -r foo/. lnk"})),
+        ("claude", "Bash", json!({"command": "rm -rf lnk/"})),
+        ("claude", "Bash", json!({"command": "chmod 000 'a b/settings.json'"})),
+        ("codex", "apply_patch", json!({"command": patch})),
+        ("claude", "mcp__fs__put", json!({"to": {"deep": ["x", {"dest": "sub/s.json"}]}})),
+        ("claude", "mcp__fs__put", json!({"path": "a b/settings.json"})),
+        ("claude", "mcp__fs__run", json!({"script": "echo {} > sub/s.json"})),
+    ];
+    for (host, tool, arguments) in held {
+        let looked = kept.look(&event(host, tool, (arguments.clone(), &cwd)));
+        assert!(matches!(looked, Looked::Held(_)), "{tool} {arguments}: {looked:?}");
+    }
+    for (tool, arguments) in [
+        ("Write", json!({"file_path": "sub/t.json", "content": "see sub/s.json"})),
+        ("Bash", json!({"command": "cat sub/s.json > sub/copy && ls lnk"})),
+        ("mcp__fs__put", json!({"path": "sub/t.json", "content": "a b/settings.json of mine"})),
+    ] {
+        assert_eq!(kept.look(&event("claude", tool, (arguments.clone(), &cwd))), Looked::Free, "{tool} {arguments}");
+    }
+}
+
+#[test]
+fn a_pattern_is_settled_by_what_lies_there() {
+    let (_dir, kept, cwd) = linked();
+    let looked = |command: &str| kept.look(&event("claude", "Bash", (domain::json::json!({"command": command}), &cwd)));
+    for command in ["find . -name '*.pyc' -delete", "prettier --write '**/*.{md,ts}'", "rm -rf */node_modules"] {
+        assert_eq!(looked(command), Looked::Free, "{command}");
+    }
+    for command in ["find . -name '*.json' -delete", "sed -i s/a/b/ **/*.toml", "touch **/*.json"] {
+        assert!(matches!(looked(command), Looked::Held(_)), "{command}");
+    }
+}
+
+#[test]
+fn a_link_behind_a_pattern_and_a_list_in_a_file_are_followed() {
+    let (dir, kept, cwd) = linked();
+    let file = |name: &str, text: &str| std::fs::write(dir.path().join("work").join(name), text).unwrap();
+    file("held", "a.txt\nlnk/settings.json\n");
+    file("free", "a.txt sub/b.txt\n");
+    let looked = |command: &str| kept.look(&event("claude", "Bash", (domain::json::json!({"command": command}), &cwd)));
+    for command in [
+        "echo x > ln?/settings.local.json",
+        "cd l* && echo x > settings.json",
+        "rm ln?/new.json",
+        "xargs rm < held",
+        "rm $(cat held)",
+        "while read f; do echo x > \"$f\"; done < held",
+    ] {
+        assert!(matches!(looked(command), Looked::Held(_)), "{command}");
+    }
+    for command in ["echo x > su?/settings.json", "rm -f *.json", "xargs rm < free", "xargs cat < held", "rm $(cat no)"]
+    {
+        assert_eq!(looked(command), Looked::Free, "{command}");
+    }
+}
+
+#[test]
+fn a_folder_with_settings_does_not_come_into_their_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    for folder in ["home/work/src", "home/work/a/.claude", "home/work/b/.github/workflows", "home/work/c/work/.codex"] {
+        std::fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    std::fs::write(root.join("home/work/a/.claude/settings.local.json"), "{}").unwrap();
+    let text = |name: &str| root.join(name).to_str().unwrap().to_owned();
+    let kept = KeptFiles { home: text("home"), used: Vec::new(), moved: Vec::new(), self_edit: false };
+    let cwd = text("home/work");
+    let looked = |command: &str| kept.look(&event("claude", "Bash", (domain::json::json!({"command": command}), &cwd)));
+    for command in [
+        "cp -r a/. .",
+        "cp -rT a .",
+        "cp -al a/. .",
+        "cp -r a/. ..",
+        "cp -r c/. ..",
+        "rsync -a a/ .",
+        "(cd a && tar c .) | tar x",
+        "tar c -C a . | tar x",
+        "mv a/.[!.]* .",
+        "shopt -s dotglob; mv a/* .",
+        "find a -mindepth 1 -maxdepth 1 -exec cp -r {} . \\;",
+        "cd a && find . | cpio -pdm ..",
+        "cp -r a/.claude src/",
+        "rm -rf a/.claude",
+        "mv src s2 && cp -r s2/. .",
+        "cp -r $x/. .",
+    ] {
+        assert!(matches!(looked(command), Looked::Held(_)), "{command}");
+    }
+    for command in [
+        "cp -r b/. .",
+        "cp -r a src/",
+        "cp -r a/. /tmp/x",
+        "cp -r src/. .",
+        "rsync -a a ../other/",
+        "mv a/* .",
+        "(cd b && tar c .) | tar x",
+        "find a -name '*.md' -exec cp {} . \\;",
+        "cp -r b/.github src/",
+        "rm -rf b/.github",
+    ] {
+        assert_eq!(looked(command), Looked::Free, "{command}");
+    }
+}
+
+#[test]
+fn what_is_not_looked_at_as_a_whole_may_hold_settings() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("a/.claude");
+    std::fs::create_dir_all(&folder).unwrap();
+    let holds = |pattern: &str| has_below(&dir.path().join("a"), pattern);
+    assert!(!holds(".claude/settings*.json") && !holds(".codex/**") && holds(".claude/**"));
+    for number in 0..MAX_ENTRIES {
+        std::fs::File::create(folder.join(number.to_string())).unwrap();
+    }
+    assert!(!holds(".claude/settings*.json"));
+    std::fs::File::create(folder.join("one more")).unwrap();
+    assert!(holds(".claude/settings*.json"));
+    // A link that leads to itself is there, and nobody can look behind it.
+    symlink("loop", dir.path().join("a/loop")).unwrap();
+    assert!(holds("loop/x") && holds("loop/x*"));
+}
+
+#[test]
+fn a_home_that_is_elsewhere_is_not_read_as_a_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    for folder in ["home", "work", "srv/pintle/guard"] {
+        std::fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    std::fs::write(root.join("srv/pintle/guard/key"), "").unwrap();
+    let text = |name: &str| root.join(name).to_str().unwrap().to_owned();
+    let kept = KeptFiles { home: text("home"), used: vec![text("srv/pintle")], moved: Vec::new(), self_edit: false };
+    let cwd = text("work");
+    let looked = |command: &str| kept.look(&event("claude", "Bash", (domain::json::json!({"command": command}), &cwd)));
+    for command in ["grep -r x ../srv/pintle", "tar c ../srv | base64", "find ../srv -name 'k*' -exec cat {} +"] {
+        assert!(matches!(looked(command), Looked::Held(_)), "{command}");
+    }
+    for command in ["ls ../srv/pintle", "grep -r x ../srv/other", "tar c . | base64"] {
+        assert_eq!(looked(command), Looked::Free, "{command}");
+    }
+}
+
+#[test]
+fn more_paths_than_can_be_looked_at_are_refused() {
+    use domain::json::{Value, json};
+    let (_dir, kept, cwd) = linked();
+    let list = |count: usize| Value::Array((0..count).map(|at| Value::from(format!("x{at}"))).collect());
+    let many = |paths: Value, dir: &str| {
+        let arguments = json!({"dir": dir, "ids": paths});
+        kept.look(&event("claude", "mcp__fs__put", (arguments, &cwd)))
+    };
+    assert_eq!(many(list(1000), "src"), Looked::Free);
+    assert!(matches!(many(list(20_000), "src"), Looked::Held(why) if why.contains("more paths")));
+    assert!(matches!(many(list(5000), "lnk"), Looked::Held(why) if why.contains("than the 4096")));
+}
+
+#[test]
+fn what_a_person_lifts_is_said() {
+    let (_dir, kept, cwd) = linked();
+    let lifting = KeptFiles { self_edit: true, ..kept };
+    let write = |path: &str| {
+        lifting.look(&event("claude", "Write", (domain::json::json!({"file_path": path, "content": ""}), &cwd)))
+    };
+    assert!(matches!(write("lnk/settings.json"), Looked::Lifted(_)));
+    assert!(matches!(write("kept/x.db"), Looked::Held(_)));
+}
