@@ -15,7 +15,7 @@ import { Newer } from "../ui/newer.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Search } from "../ui/search.tsx";
-import { useAgents, useConfigured, useHooks, useProofs, useStanding, useTenants } from "../wire/queries.ts";
+import { useAgents, useAgentsOf, useConfigured, useHooks, useProofs, useStanding, useTenants } from "../wire/queries.ts";
 import { CHECKPOINTS, type CheckpointName, type ConfiguredHook, GATES, HANDLERS, type Hook, type HookCountsAt, isHookEvent, type Tenant } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
@@ -24,7 +24,7 @@ import { ConfiguredRow } from "./configured.tsx";
 import { CELL, Did, FIRST_CELL } from "./did.tsx";
 import { exported, isExported } from "./exchange.ts";
 import { useLately } from "./lately.ts";
-import { counted, didLately, type HookFilter, isWanted, isWantedConfigured, type Lately, lacksOwn, ofTenant, refusesAgain, stateOf } from "./state.ts";
+import { counted, didLately, homeOf, type HookFilter, isWanted, isWantedConfigured, type Lately, lacksOwn, ofTenant, refusesAgain, stateOf } from "./state.ts";
 import { StateSign } from "./state-sign.tsx";
 import { Starters } from "./template-choice.tsx";
 
@@ -54,7 +54,6 @@ export function HooksPage() {
   const { hooks: words, rules } = useWords();
   const hooks = useHooks();
   const configured = useConfigured().data ?? [];
-  const agents = useAgents().data ?? [];
   const standing = useStanding();
   useProofs();
   const mayChange = useMay("admin");
@@ -64,6 +63,7 @@ export function HooksPage() {
   const { me } = useWire();
   const tenants = useTenants().data ?? [];
   const everywhere = useEverywhere();
+  const agents = useAgents(everywhere).data ?? [];
   const did = useLately(everywhere);
   // An owner's list has every tenant's; beside the own ones those are shown that hold for everybody.
   const all = everywhere ? (hooks.data ?? []) : ofTenant(hooks.data ?? [], me.tenant_id);
@@ -80,7 +80,7 @@ export function HooksPage() {
           <>
             {/* On a telephone the one that makes a new hook stays beside the title. */}
             <span className="flex flex-wrap items-center gap-2 max-sm:order-last max-sm:w-full">
-              <Link to="/hooks/changes" className={buttonClass("quiet")}>
+              <Link to="/hooks/changes" search={ofTenants(everywhere) as never} className={buttonClass("quiet")}>
                 {rules.changes.title}
               </Link>
               {shown.some(isExported) && (
@@ -240,7 +240,7 @@ function HookTable({ hooks, configured, did, tenants }: Listing) {
 function HookRow({ hook, did, tenant }: { hook: Hook; did: HookCountsAt | undefined; tenant: Tenant | undefined }) {
   const words = useWords().hooks;
   const refuses = refusesAgain(hook, useHooks().data ?? []);
-  const agents = useAgents().data ?? [];
+  const agents = useAgentsOf(homeOf(hook));
   return (
     <tr className="border-t border-line hover:bg-tint max-sm:block max-sm:px-3 max-sm:py-2">
       <td className={FIRST_CELL}>

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { ConfiguredHook, Hook } from "../wire/types.ts";
-import { asksInstead, counted, didLately, EXCEPTION_OF, isWanted, isWantedConfigured, labelsOf, lacksOwn, lately, nameInstead, ofTenant, refusesAgain, stateOf, trippedSince } from "./state.ts";
+import { asksInstead, counted, didLately, EXCEPTION_OF, homeOf, isWanted, isWantedConfigured, labelsOf, lacksOwn, lately, nameInstead, ofTenant, refusesAgain, stateOf, trippedSince } from "./state.ts";
 
 const rule = (id: string, more: Partial<Hook> = {}): Hook => ({ id, name: id, event: "pre_tool_use", enabled: true, tripped_at: null, disabled_reason: "", scope: "tenant", tenant_id: "t", ...more }) as Hook;
 const configured = (name: string, family: string, state: ConfiguredHook["state"]): ConfiguredHook => ({ name, family, state }) as ConfiguredHook;
@@ -17,6 +17,10 @@ test("hooks are counted once, wherever they come from; texts of skills are not",
 test("the rules of a tenant are its own and everybody's", () => {
   const rules = [rule("a"), rule("b", { tenant_id: "other" }), rule("c", { tenant_id: "other", scope: "global" })];
   expect(ofTenant(rules, "t").map(({ id }) => id)).toEqual(["a", "c"]);
+});
+
+test("a rule is its tenant's, and one for everybody is nobody's", () => {
+  expect([rule("a"), rule("b", { scope: "agent", tenant_id: "other" }), rule("c", { scope: "global" })].map(homeOf)).toEqual(["t", "other", undefined]);
 });
 
 test("a rule for everybody is tripped where its breaker is open, also for owners, who have it as it is", () => {

@@ -53,6 +53,9 @@ export const lacksOwn = (rules: readonly Pick<Hook, "source">[], configured: rea
 export const ofTenant = (rules: readonly Hook[], tenant: string): readonly Hook[] =>
   rules.filter((hook) => hook.scope === "global" || hook.tenant_id === tenant).map((hook) => (hook.trips === undefined ? hook : { ...hook, trips: hook.trips.filter((trip) => trip.tenant_id === tenant) }));
 
+/** Whose a rule is; one that holds for everybody is nobody's. Pure. */
+export const homeOf = ({ scope, tenant_id: tenant }: Pick<Hook, "scope" | "tenant_id">): string | undefined => (scope === "global" ? undefined : tenant);
+
 /** The member of a rule's metadata that names the rule, by its id, whose calls it asks about instead. */
 export const EXCEPTION_OF = "exception_of";
 

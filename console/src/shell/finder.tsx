@@ -3,6 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, useContext, useId, useState } from "react";
 
 import { newKey } from "../chat/session-key.ts";
+import { homeOf } from "../hooks/state.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { clsx } from "../ui/clsx.ts";
 import { Input } from "../ui/field.tsx";
@@ -89,27 +90,34 @@ function useActions(): Found[] {
   ];
 }
 
-/** The newest turns, each by what somebody said: for owners those of every tenant, with whose they are. */
+/** What something is, with whose it is where that is another tenant: owners find what every tenant has. */
+function useKind(): (kind: string, tenant: string | undefined) => string {
+  const { me } = useWire();
+  const tenants = useTenantNames();
+  return (kind, tenant) => (tenant === undefined || tenant === me.tenant_id ? kind : `${kind} · ${tenants.get(tenant) ?? tenant}`);
+}
+
+/** The newest turns, each by what somebody said. */
 function useTurns(): Found[] {
   const words = useWords();
   const { connection, me } = useWire();
   const every = me.is_owner ? { allTenants: true } : {};
-  const tenants = useTenantNames();
+  const kind = useKind();
   const turns = useQuery({ queryKey: ["turns", "found"], queryFn: async () => (await connection.request("turns.list", { limit: TURNS, ...every })).turns }).data ?? [];
-  const kindOf = (tenantId: string | undefined): string => (tenantId === undefined || tenantId === me.tenant_id ? words.find.turn : `${words.find.turn} · ${tenants.get(tenantId) ?? tenantId}`);
-  return turns.map(({ turnId, prompt, agentId, tenantId }) => ({ id: turnId, name: prompt?.replaceAll(/\s+/g, " ") ?? words.turns.heading(agentId), kind: kindOf(tenantId), does: `/turns/${turnId}` }));
+  return turns.map(({ turnId, prompt, agentId, tenantId }) => ({ id: turnId, name: prompt?.replaceAll(/\s+/g, " ") ?? words.turns.heading(agentId), kind: kind(words.find.turn, tenantId), does: `/turns/${turnId}` }));
 }
 
 function useEverything(): Found[] {
   const words = useWords();
   const hooks = useHooks().data ?? [];
+  const kind = useKind();
   const configured = [...new Set((useConfigured().data ?? []).map(({ name }) => name))];
   const sessions = useSessions().data ?? [];
   const agents = useAgents().data ?? [];
   return [
     ...usePages(),
     ...useActions(),
-    ...hooks.map((hook) => ({ id: hook.id, name: hook.name || hook.id, kind: words.find.hook, does: `/hooks/${hook.id}` })),
+    ...hooks.map((hook) => ({ id: hook.id, name: hook.name || hook.id, kind: kind(words.find.hook, homeOf(hook)), does: `/hooks/${hook.id}` })),
     ...configured.map((name) => ({ id: `configured ${name}`, name, kind: words.find.hook, does: `/hooks?q=${encodeURIComponent(name)}` })),
     ...sessions.map((one) => ({ id: one.key, name: one.label || one.key, kind: words.find.session, does: `/chat/${encodeURIComponent(one.key)}` })),
     ...useTurns(),

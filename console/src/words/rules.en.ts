@@ -126,6 +126,7 @@ export const rulesEn = {
   thisTenant: "This tenant",
   allTenants: "All tenants",
   otherTenant: (name: string) => `This belongs to the tenant ${name}. To act on it, go to that tenant.`,
+  ofTenant: (name: string) => `It is a hook of the tenant ${name}.`,
   otherTenantLink: "None of your sessions can go there. Print a sign-in link on the server and open it:",
   otherTenantGo: (name: string) => `Go to ${name}`,
   live: {
