@@ -61,14 +61,14 @@ function Then({ hook }: { hook: TurnHook | undefined }) {
   return <>{chain.then(!ran && fault === undefined ? chain.runsNot : (said ?? chain.told), ran ? (hook.reason ?? "") : whySkipped(hook, turns))}</>;
 }
 
-function Line({ number, sign, name, about, then }: { number: number; sign: readonly [SignKind, string]; name: ReactNode; about: ReactNode; then: ReactNode }) {
+function Line({ number, sign, name, about, then }: { number: number; sign: readonly [SignKind, string]; name: ReactNode; about: string; then: ReactNode }) {
   return (
     <li className="grid grid-cols-[24px_112px_minmax(0,1fr)] items-start gap-3 border-t border-line px-3 py-2 max-sm:grid-cols-[24px_minmax(0,1fr)] max-sm:gap-y-1">
       <span className="text-muted">{number}</span>
       <Sign kind={sign[0]} word={sign[1]} />
       <span className="min-w-0 max-sm:col-start-2">
         {name}
-        <span className="block text-muted">{about}</span>
+        <span className="block text-muted"><Name of={about} /></span>
         {then !== undefined && <span className="block">{then}</span>}
       </span>
     </li>

@@ -76,7 +76,7 @@ function One({ row }: { row: Shown }) {
         row.session_key
       ) : (
         <Link key="session" to="/chat/$key" params={{ key: row.session_key }} className="text-accent underline">
-          {row.session_key}
+          <Name of={row.session_key} />
         </Link>
       ),
     ],
@@ -123,7 +123,7 @@ function One({ row }: { row: Shown }) {
             .map(([title, value]) => (
               <div key={title} className="contents">
                 <dt className="text-muted">{title}</dt>
-                <dd className="min-w-0 whitespace-pre-wrap">{value}</dd>
+                <dd className="min-w-0 whitespace-pre-wrap">{typeof value === "string" ? <Name of={value} /> : value}</dd>
               </div>
             ))}
           {Object.entries(row.metadata).filter(([name]) => name !== "trace_id").map(([name, value]) => {
@@ -131,7 +131,7 @@ function One({ row }: { row: Shown }) {
             return (
               <div key={name} className="contents">
                 <dt className={known === undefined ? "font-mono text-muted" : "text-muted"}>{known?.title ?? name}</dt>
-                <dd className={known === undefined ? "min-w-0 font-mono" : "min-w-0"}>{known?.value ?? (typeof value === "string" ? value : JSON.stringify(value))}</dd>
+                <dd className={known === undefined ? "min-w-0 font-mono" : "min-w-0"}><Name of={known?.value ?? (typeof value === "string" ? value : JSON.stringify(value))} /></dd>
               </div>
             );
           })}

@@ -261,10 +261,10 @@ function HookRow({ hook, did, tenant }: { hook: Hook; did: HookCountsAt | undefi
       </td>
       <td className={CELL}>
         {hook.matcher === "" && hook.if_expr === "" && <span className="text-muted">{words.everything}</span>}
-        {hook.matcher !== "" && <code className="line-clamp-2">{hook.matcher}</code>}
+        {hook.matcher !== "" && <code className="line-clamp-2"><Name of={hook.matcher} /></code>}
         {hook.if_expr !== "" && (
           <span className="line-clamp-2 text-small" title={hook.if_expr}>
-            <span className="text-muted">{words.onlyIf}</span> <code>{hook.if_expr}</code>
+            <span className="text-muted">{words.onlyIf}</span> <code><Name of={hook.if_expr} /></code>
           </span>
         )}
       </td>

@@ -233,7 +233,9 @@ function Overview({ hook }: { hook: Hook }) {
           {facts.map(([name, value]) => (
             <div key={name} className="contents">
               <dt className="text-muted">{name}</dt>
-              <dd className={name === words.hooks.fields.matcher || name === words.hooks.fields.condition ? "font-mono whitespace-pre-wrap" : ""}>{value}</dd>
+              <dd className={name === words.hooks.fields.matcher || name === words.hooks.fields.condition ? "font-mono whitespace-pre-wrap" : ""}>
+                <Name of={value} />
+              </dd>
             </div>
           ))}
           <dt className="text-muted">{words.hooks.changed}</dt>
