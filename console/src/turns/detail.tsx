@@ -230,8 +230,8 @@ function Hook({ hook, span, beside, turn, turnId }: HookAt) {
           <tbody>
             {places.map(({ place, how, value }, at) => (
               <tr key={at}>
-                <td className="border border-line px-2 align-top">{place}</td>
-                <td className={`border border-line px-2 align-top whitespace-pre-wrap ${how === "remove" ? "bg-block-bg" : "bg-allow-bg"}`}>{how === "remove" ? words.removed : (value ?? words.onlyPlace)}</td>
+                <td className="border border-line px-2 align-top"><Name of={place} /></td>
+                <td className={`border border-line px-2 align-top whitespace-pre-wrap ${how === "remove" ? "bg-block-bg" : "bg-allow-bg"}`}>{how === "remove" ? words.removed : value === undefined ? words.onlyPlace : <Name of={value} />}</td>
               </tr>
             ))}
           </tbody>
