@@ -9,6 +9,7 @@ import { Sign, type SignKind } from "../ui/sign.tsx";
 import type { ChainLine, CheckpointName, ConfiguredChainLine, TurnHook } from "../wire/types.ts";
 import { useWords } from "../words/use-words.ts";
 import { hookKey, type Past } from "./moments.ts";
+import { whyNot } from "./why-not.ts";
 
 /** Who would be asked at one checkpoint. */
 export interface AskedAt {
@@ -78,14 +79,14 @@ function Line({ number, sign, name, about, then }: { number: number; sign: reado
 const joined = (parts: readonly string[]): string => parts.filter((part) => part !== "").join(" · ");
 
 function RuleLine({ number, line, then }: { number: number; line: ChainLine; then: ReactNode }) {
-  const { chain, hooks } = useWords();
+  const { chain, hooks, rules } = useWords();
   const kind = line.wouldRun ? "allow" : line.state === "tripped" ? "tripped" : line.state === "broken" ? "error" : "off";
   const name = (
     <Link to="/hooks/$id" params={{ id: line.hookId }} className="font-semibold hover:underline">
       <Name of={line.name || line.hookId} />
     </Link>
   );
-  return <Line number={number} sign={[kind, line.wouldRun ? chain.runs : chain.runsNot]} name={name} about={joined([hooks.scopes[line.scope], hooks.priorityOf(line.priority), line.reason])} then={then} />;
+  return <Line number={number} sign={[kind, line.wouldRun ? chain.runs : chain.runsNot]} name={name} about={joined([hooks.scopes[line.scope], hooks.priorityOf(line.priority), whyNot(line.reason, rules.whyNot)])} then={then} />;
 }
 
 function ConfiguredLine({ number, line, then }: { number: number; line: ConfiguredChainLine; then: ReactNode }) {
@@ -102,7 +103,7 @@ function ConfiguredLine({ number, line, then }: { number: number; line: Configur
       number={number}
       sign={[kind, line.wouldRun ? yes : no]}
       name={<span className="font-semibold wrap-anywhere"><Name of={line.name} /></span>}
-      about={joined([family, isText ? "" : hooks.priorityOf(line.priority), line.reason, cannot ? lack : "", line.origin ?? ""])}
+      about={joined([family, isText ? "" : hooks.priorityOf(line.priority), whyNot(line.reason, rules.whyNot), cannot ? lack : "", line.origin ?? ""])}
       then={then}
     />
   );
