@@ -107,6 +107,14 @@ function useTurns(): Found[] {
   return turns.map(({ turnId, prompt, agentId, tenantId }) => ({ id: turnId, name: prompt?.replaceAll(/\s+/g, " ") ?? words.turns.heading(agentId), kind: kind(words.find.turn, tenantId), does: `/turns/${turnId}` }));
 }
 
+/** What may have an id that is none of what is listed: it is older, or nobody looks for it by a name. */
+function useById(): (id: string) => readonly Found[] {
+  const { find } = useWords();
+  const approves = useMay("operator");
+  const of = (id: string, kind: string, page: string): Found => ({ id: `${page} ${id}`, name: id, kind, does: `${page}/${id}` });
+  return (id) => [of(id, find.turn, "/turns"), of(id, find.execution, "/executions"), ...(approves ? [of(id, find.approval, "/approvals")] : [])];
+}
+
 function useEverything(): Found[] {
   const words = useWords();
   const hooks = useHooks().data ?? [];
@@ -128,14 +136,14 @@ function useEverything(): Found[] {
 function Search({ onClose }: { onClose: () => void }) {
   const words = useWords();
   const everything = useEverything();
+  const byId = useById();
   const navigate = useNavigate();
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const list = useId();
   const wanted = text.trim().toLowerCase();
   const fits = everything.filter(({ id, name, kind }) => `${name} ${kind} ${id}`.toLowerCase().includes(wanted)).sort((one, other) => misfit(one.name, wanted) - misfit(other.name, wanted)).slice(0, SHOWN);
-  // A turn that is older than those that are listed is found by its whole id.
-  const found: readonly Found[] = fits.length === 0 && ID.test(wanted) ? [{ id: wanted, name: wanted, kind: words.find.turn, does: `/turns/${wanted}` }] : fits;
+  const found: readonly Found[] = fits.length === 0 && ID.test(wanted) ? byId(wanted) : fits;
   const go = (one: Found | undefined): void => {
     if (one !== undefined) {
       onClose();
