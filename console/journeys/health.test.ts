@@ -90,5 +90,6 @@ test("a rule for all tenants whose breaker opened in one is tripped there for ow
   await page.getByRole("link", { name: "for-all", exact: true }).click();
   await page.getByRole("heading", { name: /for-all\s+tripped/ }).waitFor();
   await main.getByRole("button", { name: "Reset" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Reset" }).click();
   await page.getByRole("heading", { name: /for-all\s+armed/ }).waitFor();
 });

@@ -15,7 +15,7 @@ import { Newer } from "../ui/newer.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Search } from "../ui/search.tsx";
-import { useAgents, useAgentsOf, useConfigured, useHooks, useProofs, useStanding, useTenants } from "../wire/queries.ts";
+import { useAgents, useAgentsOf, useConfigured, useHooks, useProofs, useStanding, useTenantNames, useTenants } from "../wire/queries.ts";
 import { CHECKPOINTS, type CheckpointName, type ConfiguredHook, GATES, HANDLERS, type Hook, type HookCountsAt, isHookEvent, type Tenant } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
@@ -24,7 +24,7 @@ import { ConfiguredRow } from "./configured.tsx";
 import { CELL, Did, FIRST_CELL } from "./did.tsx";
 import { exported, isExported } from "./exchange.ts";
 import { useLately } from "./lately.ts";
-import { counted, didLately, homeOf, type HookFilter, isWanted, isWantedConfigured, type Lately, lacksOwn, ofTenant, refusesAgain, stateOf } from "./state.ts";
+import { counted, didLately, homeOf, type HookFilter, isWanted, isWantedConfigured, type Lately, lacksOwn, ofTenant, refusesAgain, stateOf, tripsOf } from "./state.ts";
 import { StateSign } from "./state-sign.tsx";
 import { Starters } from "./template-choice.tsx";
 
@@ -276,10 +276,13 @@ function HookRow({ hook, did, tenant }: { hook: Hook; did: HookCountsAt | undefi
   );
 }
 
-/** Closes the circuit breaker of a hook, once somebody confirmed it. */
+/** Closes the circuit breaker of a hook, once somebody confirmed it: of one for everybody in the tenants that are shown. */
 export function Reset({ hook }: { hook: Hook }) {
-  const words = useWords().hooks;
-  const { connection } = useWire();
+  const { hooks: words, rules } = useWords();
+  const { connection, me } = useWire();
+  const tenants = useTenantNames();
+  const of = tripsOf(hook);
+  const [only] = of;
   const queries = useQueryClient();
   const may = useMay("admin");
   const [asks, setAsks] = useState(false);
@@ -295,10 +298,12 @@ export function Reset({ hook }: { hook: Hook }) {
         about={words.resetAbout[hook.on_trip]}
         action={words.reset}
         act={async () => {
-          await connection.request("hooks.reset", { hookId: hook.id });
+          await connection.request("hooks.reset", { hookId: hook.id, ...(only === undefined || of.length > 1 ? {} : { tenantId: only }) });
           await queries.invalidateQueries({ queryKey: ["hooks"] });
         }}
-      />
+      >
+        {of.some((tenant) => tenant !== me.tenant_id) && <p className="mb-2">{rules.resetIn(of.map((tenant) => tenants.get(tenant) ?? tenant).join(", "))}</p>}
+      </Confirm>
     </>
   ) : null;
 }

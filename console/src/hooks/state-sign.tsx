@@ -6,19 +6,19 @@ import { useStanding, useTenantNames } from "../wire/queries.ts";
 import type { Hook } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
-import { stateOf, trippedSince } from "./state.ts";
+import { stateOf, trippedSince, tripsOf } from "./state.ts";
 
 /** The tenants in which a breaker is open, where it is not only the one in which one is. */
-function Where({ trips }: { trips: NonNullable<Hook["trips"]> }) {
+function Where({ all }: { all: readonly string[] }) {
   const { me } = useWire();
   const tenants = useTenantNames();
-  if (trips.every(({ tenant_id: tenant }) => tenant === me.tenant_id)) {
+  if (all.every((tenant) => tenant === me.tenant_id)) {
     return null;
   }
   return (
     <>
       {" · "}
-      <Name of={trips.map(({ tenant_id: tenant }) => tenants.get(tenant) ?? tenant).join(", ")} />
+      <Name of={all.map((tenant) => tenants.get(tenant) ?? tenant).join(", ")} />
     </>
   );
 }
@@ -38,7 +38,7 @@ export function StateSign({ hook }: { hook: Hook }) {
         <Sign kind="tripped" word={words.tripped} />
         <span className="text-small text-muted">
           <When at={since} />
-          <Where trips={hook.trips ?? []} />
+          <Where all={tripsOf(hook)} />
         </span>
       </span>
     );

@@ -9,6 +9,9 @@ export type HookState = "on" | "off" | "tripped" | "edition" | "agents";
  * open: there it does not act. Pure. */
 export const trippedSince = ({ tripped_at: since, trips = [] }: Pick<Hook, "tripped_at"> & Partial<Pick<Hook, "trips">>): string | null => since ?? trips[0]?.tripped_at ?? null;
 
+/** The tenants in which the breaker of a hook for everybody is open, as far as they are shown. Pure. */
+export const tripsOf = ({ trips = [] }: Partial<Pick<Hook, "trips">>): readonly string[] => trips.map(({ tenant_id: tenant }) => tenant);
+
 export function stateOf(hook: Pick<Hook, "enabled" | "tripped_at" | "disabled_reason"> & Partial<Pick<Hook, "trips">>): HookState {
   if (trippedSince(hook) !== null) {
     return "tripped";

@@ -142,6 +142,7 @@ export const rulesEn = {
   allTenants: "All tenants",
   otherTenant: (name: string) => `This belongs to the tenant ${name}. To act on it, go to that tenant.`,
   ofTenant: (name: string) => `It is a hook of the tenant ${name}.`,
+  resetIn: (names: string) => `Its breaker closes in: ${names}.`,
   otherTenantLink: "None of your sessions can go there. Print a sign-in link on the server and open it:",
   otherTenantGo: (name: string) => `Go to ${name}`,
   live: {

@@ -140,6 +140,7 @@ export const rulesZh = {
   allTenants: "所有租户",
   otherTenant: (name: string) => `此项属于租户“${name}”，需前往该租户操作。`,
   ofTenant: (name: string) => `此钩子属于租户“${name}”。`,
+  resetIn: (names: string) => `将关闭以下租户中的熔断器：${names}。`,
   otherTenantLink: "您没有可用于前往该租户的会话。请在服务器上生成登录链接并打开：",
   otherTenantGo: (name: string) => `前往 ${name}`,
   live: {
