@@ -30,7 +30,7 @@ beforeAll(async () => {
   });
   await new Promise<void>((ready) => receiver.listen(0, "127.0.0.1", ready));
   gateway = await Gateway.start({
-    replies: [FIVE, DONE, ONE, DONE],
+    replies: [FIVE, DONE, ONE, DONE, FIVE, DONE],
     agent: 'tools = ["list_dir"]\n',
     env: { HOOKS_SECRET: `whsec_${Buffer.alloc(24, 1).toString("base64")}` },
     config: `[[gateway.webhooks]]\nurl = "http://127.0.0.1:${(receiver.address() as AddressInfo).port}/told"\nevents = ["breaker.tripped"]\nsecret_env = "HOOKS_SECRET"\n`,
@@ -76,4 +76,20 @@ test("what could not be told is told again when somebody says so", async () => {
   await expect.poll(async () => ((await done(page, "system", "webhooks.list", {})) as { deliveries: unknown[] }).deliveries).toEqual([]);
   await page.reload();
   await page.getByText("1 receiver has got everything").waitFor();
+});
+
+test("a rule for all tenants whose breaker opened in one is tripped there for owners, too", async () => {
+  await done(page, "system", "hooks.create", scripted("for-all", "^list_dir$", { decision: "block", reason: "no" }, { scope: "global", priority: 500 }));
+  await done(page, "system", "chat.send", { message: "look five times again" });
+  await go(page, "/health");
+  const main = page.getByRole("main");
+  await expect.poll(() => main.innerText()).toMatch(/for-all\s+tripped/);
+  await go(page, "/");
+  await page.getByTestId("tiles").getByRole("link", { name: /^1\s*tripped$/ }).click();
+  await page.getByRole("heading", { name: "Hooks" }).waitFor();
+  await page.getByRole("link", { name: "for-all", exact: true }).click();
+  await page.getByRole("heading", { name: /for-all\s+tripped/ }).waitFor();
+  await main.getByRole("button", { name: "Reset" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Reset" }).click();
+  await page.getByRole("heading", { name: /for-all\s+armed/ }).waitFor();
 });

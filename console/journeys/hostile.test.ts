@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import type { BrowserContext, Page } from "playwright-core";
+import type { BrowserContext, Locator, Page } from "playwright-core";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { en } from "../src/words/en.ts";
@@ -79,6 +79,11 @@ const shows = (page: Page): Promise<boolean> =>
     const fields = [...document.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>("main input, main textarea")];
     return places.some((one) => one.innerText.includes("onerror=")) || fields.some((one) => one.value.includes("onerror="));
   });
+
+/** Waits until what turns a text round stands there as its code. */
+const spelled = async (place: Locator): Promise<void> => {
+  await expect.poll(async () => /onerror=/.test(await place.innerText()) && !(await place.innerText()).includes("\u202E")).toBe(true);
+};
 
 /** Every place of `all`, at each width, with what is wrong there. */
 async function checked(page: Page, all: readonly (readonly [string, (page: Page) => Promise<unknown>])[]): Promise<Record<string, string[]>> {
@@ -177,6 +182,7 @@ test("what models, tools, hooks, skills, files and children say runs nothing and
         await at.getByRole("button", { name: "Run test" }).click();
         await at.getByTestId("result").getByText("stderr").waitFor();
         await at.getByRole("table", { name: "Input before and after" }).waitFor();
+        await spelled(at.getByTestId("result"));
       }),
     ],
     [
@@ -184,6 +190,7 @@ test("what models, tools, hooks, skills, files and children say runs nothing and
       open(`/hooks/${talks}`, async (at) => {
         await at.getByRole("button", { name: "Run test" }).click();
         await at.getByTestId("result").getByText("stdout").waitFor();
+        await spelled(at.getByTestId("result"));
       }),
     ],
     ["form", open(`/hooks/${asks}?tab=edit`, (at) => at.getByRole("button", { name: "Discard changes" }).waitFor())],
@@ -203,9 +210,23 @@ test("what models, tools, hooks, skills, files and children say runs nothing and
       open("/executions?decision=ask", async (at) => {
         await first(at);
         await at.locator("dl").waitFor();
+        await spelled(at.locator("dl"));
       }),
     ],
-    ["health: what children wrote", open("/health", (at) => at.getByRole("table", { name: "Parts" }).getByText("onerror=").first().waitFor())],
+    [
+      "health: what children wrote",
+      open("/health", async (at) => {
+        await at.getByRole("table", { name: "Parts" }).getByText("onerror=").first().waitFor();
+        await spelled(at.getByRole("table", { name: "Parts" }));
+      }),
+    ],
+    [
+      "hook",
+      open(`/hooks/${asks}`, async (at) => {
+        await at.locator("main dl").first().waitFor();
+        await spelled(at.locator("main dl").first());
+      }),
+    ],
     ["devices", open("/settings/you", (at) => at.getByRole("table").waitFor())],
     [
       "find",

@@ -146,7 +146,10 @@ test("an owner makes a tenant, goes there and back, sees every tenant's hooks, a
   await page.getByRole("link", { name: "pii-redactor" }).first().waitFor();
   await expect.poll(() => page.getByRole("link", { name: "of-acme" }).count()).toBe(0);
   await page.getByLabel("Tenant").selectOption("all");
-  await page.getByRole("link", { name: "of-acme" }).waitFor();
+  // A hook of another tenant says whose it is, and leads back to all of them.
+  await page.getByRole("link", { name: "of-acme" }).click();
+  await page.getByText("It is a hook of the tenant Acme.").waitFor();
+  await expect.poll(() => page.locator("main").getByRole("link", { name: "Hooks", exact: true }).getAttribute("href")).toContain("tenant=all");
   // What was changed and what hooks did is this tenant's, or every tenant's, each with its name.
   const listed = page.getByRole("list", { name: "Change log" });
   await go(page, "/hooks/changes");
@@ -185,6 +188,23 @@ test("an owner makes a tenant, goes there and back, sees every tenant's hooks, a
   await expect.poll(() => page.getByRole("link", { name: "Open the conversation" }).count()).toBe(0);
   await expect.poll(() => page.locator("main").getByRole("link", { name: "Turns", exact: true }).getAttribute("href")).toContain("tenant=all");
   expect(await findings(page)).toEqual([]);
+  // What would run now is asked there, whatever address somebody has.
+  await go(page, `/chain?turn=${new URL(page.url()).pathname.split("/").pop() ?? ""}&row=any`);
+  await page.getByRole("heading", { name: "Chain" }).waitFor();
+  await page.getByTestId("elsewhere").waitFor();
+  // So it is with an execution, whose conversation opens there.
+  let execution: string | undefined;
+  await expect
+    .poll(async () => {
+      const { executions } = (await done(page, "system", "hooks.history", { limit: 200 })) as { executions: { id: string; hook_name: string }[] };
+      execution = executions.find(({ hook_name: name }) => name === "of-acme")?.id;
+      return execution;
+    })
+    .toBeDefined();
+  await go(page, `/executions/${execution ?? ""}`);
+  await page.getByTestId("elsewhere").getByText("This belongs to the tenant Acme.").waitFor();
+  await expect.poll(() => page.locator("main dl a[href^='/chat/']").count()).toBe(0);
+  await expect.poll(() => page.locator("main").getByRole("link", { name: "Executions", exact: true }).getAttribute("href")).toContain("tenant=all");
   for (const [path, ready] of [["/?tenant=all", page.getByTestId("tiles")], ["/approvals?tenant=all", page.getByRole("heading", { name: "Approvals" })]] as const) {
     await go(page, path);
     await ready.waitFor();

@@ -127,4 +127,11 @@ test("the list of pages counts what waits in every tenant while all are chosen, 
   await page.locator("[data-row]").filter({ hasText: "acme" }).waitFor();
   await go(page, "/");
   await expect.poll(() => approvals.innerText()).not.toMatch(/\d/);
+  // What was approved there is called so here.
+  const [asked] = (await ask(page, "system", "approvals.list", {}, undefined, "acme")).payload?.["approvals"] as { id: string }[];
+  expect((await ask(page, "system", "approvals.approve", { id: asked?.id }, undefined, "acme")).ok).toBe(true);
+  const theirs = async () => (await done(page, "system", "turns.list", { allTenants: true })) as { turns: { prompt: string | null; ending: string }[] };
+  await expect.poll(async () => (await theirs()).turns.find(({ prompt }) => prompt === "look in acme")?.ending, { timeout: 20_000 }).toBe("completed");
+  await go(page, "/turns?tenant=all");
+  await page.locator("[data-row]").filter({ hasText: "look in acme" }).getByText("approved", { exact: true }).waitFor();
 });

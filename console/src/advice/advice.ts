@@ -1,3 +1,4 @@
+import { trippedSince } from "../hooks/state.ts";
 import type { Execution, Hook, HookTestResult } from "../wire/types.ts";
 
 /** The causes of trouble that have a message of their own: what happened, why, and what to do. */
@@ -28,8 +29,8 @@ export function causeOfTest(result: HookTestResult): Cause | undefined {
 }
 
 /** Why a hook is off. */
-export function causeOfState(hook: Pick<Hook, "tripped_at" | "disabled_reason">): Cause | undefined {
-  if (hook.tripped_at !== null) {
+export function causeOfState(hook: Pick<Hook, "tripped_at" | "disabled_reason"> & Partial<Pick<Hook, "trips">>): Cause | undefined {
+  if (trippedSince(hook) !== null) {
     return "tripped";
   }
   return hook.disabled_reason === "edition" ? "edition" : undefined;

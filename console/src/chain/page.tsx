@@ -6,12 +6,13 @@ import { useTurn } from "../turns/queries.ts";
 import { Button } from "../ui/button.tsx";
 import { CodeField } from "../ui/code-field.tsx";
 import { Field, Input, Select } from "../ui/field.tsx";
+import { OtherTenant } from "../ui/other-tenant.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { useAgents, useTenants } from "../wire/queries.ts";
 import { hasSession } from "../wire/session.ts";
 import type { CheckpointName, JsonObject, Params } from "../wire/types.ts";
-import { useMay, useWire } from "../wire/use-wire.ts";
+import { useIsElsewhere, useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { ChoosePast } from "./choose-past.tsx";
 import { ALL_MOMENTS, hasTool, MOMENTS, type Moment, type Past, pastOf } from "./moments.ts";
@@ -50,8 +51,19 @@ export function ChainPage() {
 function FromPast({ turn, row }: { turn: string; row: string }) {
   const words = useWords();
   const found = useTurn(turn);
+  const whose = found.data?.turn.turn.tenantId;
+  const isElsewhere = useIsElsewhere(whose);
   if (found.data === undefined) {
     return <Page>{found.error === null ? <p className="text-muted">{words.turns.loading}</p> : <Problem error={found.error} retry={() => void found.refetch()} />}</Page>;
+  }
+  // Who would be asked is known of the own tenant alone.
+  if (isElsewhere && whose !== undefined) {
+    return (
+      <Page>
+        <PageHead title={words.chain.title} above={<PastLink turn={turn} row={row} />} answer={words.chain.about} />
+        <OtherTenant id={whose} />
+      </Page>
+    );
   }
   const past = pastOf(found.data.turn, row);
   if (past === undefined) {
@@ -65,12 +77,16 @@ function FromPast({ turn, row }: { turn: string; row: string }) {
       </Page>
     );
   }
-  const above = (
+  return <Chain asked={questionOf(past)} past={past} about={words.chain.about} above={<PastLink turn={turn} row={row} />} />;
+}
+
+/** Leads to what is asked about, in its turn. */
+function PastLink({ turn, row }: { turn: string; row: string }) {
+  return (
     <Link to="/turns/$id" params={{ id: turn }} search={{ row } as never}>
-      {words.chain.past}
+      {useWords().chain.past}
     </Link>
   );
-  return <Chain asked={questionOf(past)} past={past} about={words.chain.about} above={above} />;
 }
 
 /** The arguments as they were written; nothing for none. Throws what is wrong with them. */

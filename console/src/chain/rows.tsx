@@ -9,6 +9,7 @@ import { Sign, type SignKind } from "../ui/sign.tsx";
 import type { ChainLine, CheckpointName, ConfiguredChainLine, TurnHook } from "../wire/types.ts";
 import { useWords } from "../words/use-words.ts";
 import { hookKey, type Past } from "./moments.ts";
+import { whyNot } from "./why-not.ts";
 
 /** Who would be asked at one checkpoint. */
 export interface AskedAt {
@@ -61,14 +62,14 @@ function Then({ hook }: { hook: TurnHook | undefined }) {
   return <>{chain.then(!ran && fault === undefined ? chain.runsNot : (said ?? chain.told), ran ? (hook.reason ?? "") : whySkipped(hook, turns))}</>;
 }
 
-function Line({ number, sign, name, about, then }: { number: number; sign: readonly [SignKind, string]; name: ReactNode; about: ReactNode; then: ReactNode }) {
+function Line({ number, sign, name, about, then }: { number: number; sign: readonly [SignKind, string]; name: ReactNode; about: string; then: ReactNode }) {
   return (
     <li className="grid grid-cols-[24px_112px_minmax(0,1fr)] items-start gap-3 border-t border-line px-3 py-2 max-sm:grid-cols-[24px_minmax(0,1fr)] max-sm:gap-y-1">
       <span className="text-muted">{number}</span>
       <Sign kind={sign[0]} word={sign[1]} />
       <span className="min-w-0 max-sm:col-start-2">
         {name}
-        <span className="block text-muted">{about}</span>
+        <span className="block text-muted"><Name of={about} /></span>
         {then !== undefined && <span className="block">{then}</span>}
       </span>
     </li>
@@ -78,14 +79,14 @@ function Line({ number, sign, name, about, then }: { number: number; sign: reado
 const joined = (parts: readonly string[]): string => parts.filter((part) => part !== "").join(" · ");
 
 function RuleLine({ number, line, then }: { number: number; line: ChainLine; then: ReactNode }) {
-  const { chain, hooks } = useWords();
+  const { chain, hooks, rules } = useWords();
   const kind = line.wouldRun ? "allow" : line.state === "tripped" ? "tripped" : line.state === "broken" ? "error" : "off";
   const name = (
     <Link to="/hooks/$id" params={{ id: line.hookId }} className="font-semibold hover:underline">
       <Name of={line.name || line.hookId} />
     </Link>
   );
-  return <Line number={number} sign={[kind, line.wouldRun ? chain.runs : chain.runsNot]} name={name} about={joined([hooks.scopes[line.scope], hooks.priorityOf(line.priority), line.reason])} then={then} />;
+  return <Line number={number} sign={[kind, line.wouldRun ? chain.runs : chain.runsNot]} name={name} about={joined([hooks.scopes[line.scope], hooks.priorityOf(line.priority), whyNot(line.reason, rules.whyNot)])} then={then} />;
 }
 
 function ConfiguredLine({ number, line, then }: { number: number; line: ConfiguredChainLine; then: ReactNode }) {
@@ -102,7 +103,7 @@ function ConfiguredLine({ number, line, then }: { number: number; line: Configur
       number={number}
       sign={[kind, line.wouldRun ? yes : no]}
       name={<span className="font-semibold wrap-anywhere"><Name of={line.name} /></span>}
-      about={joined([family, isText ? "" : hooks.priorityOf(line.priority), line.reason, cannot ? lack : "", line.origin ?? ""])}
+      about={joined([family, isText ? "" : hooks.priorityOf(line.priority), whyNot(line.reason, rules.whyNot), cannot ? lack : "", line.origin ?? ""])}
       then={then}
     />
   );

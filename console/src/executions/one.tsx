@@ -4,9 +4,11 @@ import type { ReactNode } from "react";
 
 import { causeOfExecution } from "../advice/advice.ts";
 import { AdviceNote } from "../advice/advice-note.tsx";
+import { ofTenants } from "../ui/every-tenant.ts";
 import { HookLink } from "../ui/hook-link.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Name } from "../ui/name.tsx";
+import { OtherTenant } from "../ui/other-tenant.tsx";
 import { Output } from "../ui/output.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { SaidText } from "../ui/said-text.tsx";
@@ -15,7 +17,7 @@ import { wholeMs } from "../ui/took.ts";
 import { When } from "../ui/when.tsx";
 import { isMissing } from "../wire/missing.ts";
 import type { Execution, OutputHead } from "../wire/types.ts";
-import { useMay, useWire } from "../wire/use-wire.ts";
+import { useIsElsewhere, useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { knownMember } from "./member.ts";
 
@@ -49,6 +51,7 @@ type Shown = Execution & { readonly errorDetail?: string | null; readonly stdout
 function One({ row }: { row: Shown }) {
   const all = useWords();
   const words = all.executions;
+  const isElsewhere = useIsElsewhere(row.tenant_id);
   const name = row.hook_name || row.hook_id || "";
   const tool = row.tool_name ?? row.event;
   const hook =
@@ -69,9 +72,11 @@ function One({ row }: { row: Shown }) {
     [all.test.error, row.errorDetail ?? row.error],
     [
       words.session,
-      row.session_key === null ? null : (
+      row.session_key === null || isElsewhere ? (
+        row.session_key
+      ) : (
         <Link key="session" to="/chat/$key" params={{ key: row.session_key }} className="text-accent underline">
-          {row.session_key}
+          <Name of={row.session_key} />
         </Link>
       ),
     ],
@@ -101,7 +106,7 @@ function One({ row }: { row: Shown }) {
     <Page>
       <PageHead
         title={`${name}: ${all.decisions[row.decision]}`}
-        above={<Link to="/executions">{words.title}</Link>}
+        above={<Link to="/executions" search={ofTenants(isElsewhere) as never}>{words.title}</Link>}
         shown={
           <>
             <Name of={name} /> <Sign kind={row.decision} word={all.decisions[row.decision]} />
@@ -109,6 +114,7 @@ function One({ row }: { row: Shown }) {
         }
         answer={<SaidText text={words.sentence[row.decision](tool, name, why)} />}
       />
+      {isElsewhere && <OtherTenant id={row.tenant_id} />}
       <AdviceNote cause={causeOfExecution(row)} />
       <Card className="p-4">
         <dl className="grid grid-cols-[144px_minmax(0,1fr)] gap-x-3 gap-y-1 max-sm:grid-cols-1">
@@ -117,7 +123,7 @@ function One({ row }: { row: Shown }) {
             .map(([title, value]) => (
               <div key={title} className="contents">
                 <dt className="text-muted">{title}</dt>
-                <dd className="min-w-0 whitespace-pre-wrap">{value}</dd>
+                <dd className="min-w-0 whitespace-pre-wrap">{typeof value === "string" ? <Name of={value} /> : value}</dd>
               </div>
             ))}
           {Object.entries(row.metadata).filter(([name]) => name !== "trace_id").map(([name, value]) => {
@@ -125,7 +131,7 @@ function One({ row }: { row: Shown }) {
             return (
               <div key={name} className="contents">
                 <dt className={known === undefined ? "font-mono text-muted" : "text-muted"}>{known?.title ?? name}</dt>
-                <dd className={known === undefined ? "min-w-0 font-mono" : "min-w-0"}>{known?.value ?? (typeof value === "string" ? value : JSON.stringify(value))}</dd>
+                <dd className={known === undefined ? "min-w-0 font-mono" : "min-w-0"}><Name of={known?.value ?? (typeof value === "string" ? value : JSON.stringify(value))} /></dd>
               </div>
             );
           })}

@@ -37,6 +37,7 @@ export function HealthPage() {
   // An owner's list has every tenant's.
   const own = hooks.data === undefined ? undefined : ofTenant(hooks.data, me.tenant_id);
   const wrong = wrongWith(own ?? [], budget.data, nodes.data ?? [], health.data, doctor.data);
+  const tripped = new Set((own ?? []).filter((hook) => stateOf(hook) === "tripped").map(({ id }) => id));
   const known = hooks.data !== undefined && budget.data !== undefined && health.data !== undefined;
   return (
     <Page>
@@ -44,7 +45,7 @@ export function HealthPage() {
       {hooks.error !== null && <Problem error={hooks.error} retry={() => void hooks.refetch()} />}
       {budget.error !== null && <Problem error={budget.error} retry={() => void budget.refetch()} />}
       <div className="grid grid-cols-2 items-start gap-4 max-lg:grid-cols-1">
-        {own !== undefined && <Breakers filling={(health.data?.breakers ?? []).filter(({ trippedAt, counted: count }) => trippedAt === null && count > 0)} hooks={own} on={counted(own, configured).on} failed={unprovenBy(doctor.data)} />}
+        {own !== undefined && <Breakers filling={(health.data?.breakers ?? []).filter(({ hookId, counted: count }) => !tripped.has(hookId) && count > 0)} hooks={own} on={counted(own, configured).on} failed={unprovenBy(doctor.data)} />}
         {budget.data !== undefined && <BudgetCard budget={budget.data} />}
       </div>
       {health.error !== null && <Problem error={health.error} retry={() => void health.refetch()} />}

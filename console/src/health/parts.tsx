@@ -44,7 +44,9 @@ export function Parts({ health }: { health: Payload<"health.get"> }) {
             <Cell name={words.state}>
               <Sign kind={one.sign ?? (one.good ? "allow" : "error")} word={one.word} />
             </Cell>
-            <Cell name={words.more}>{one.more}</Cell>
+            <Cell name={words.more}>
+              <Name of={one.more} />
+            </Cell>
           </Row>
         ))}
       </Table>

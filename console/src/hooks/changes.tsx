@@ -2,7 +2,7 @@ import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 
 import { ChooseHook, ChooseTenants } from "../ui/choose.tsx";
-import { EVERY_TENANT } from "../ui/every-tenant.ts";
+import { EVERY_TENANT, ofTenants } from "../ui/every-tenant.ts";
 import { useListKeys } from "../ui/list-keys.ts";
 import { Name } from "../ui/name.tsx";
 import { Empty, Page, PageHead } from "../ui/page.tsx";
@@ -53,7 +53,7 @@ export function ChangesPage() {
   const set = (name: string, value: string): void => void navigate({ to: "/hooks/changes", search: (before: Record<string, unknown>) => ({ ...before, [name]: value === "" ? undefined : value }) as never, replace: true });
   return (
     <Page>
-      <PageHead title={words.rules.changes.title} above={<Link to="/hooks">{words.hooks.title}</Link>} answer={words.rules.changes.answer} />
+      <PageHead title={words.rules.changes.title} above={<Link to="/hooks" search={ofTenants(everywhere) as never}>{words.hooks.title}</Link>} answer={words.rules.changes.answer} />
       <div className="mb-3 flex flex-wrap gap-2">
         <ChooseHook known={list.rows[0]?.hook_name ?? undefined} value={hook} choose={(to) => set("hook", to)} />
         <ChooseTenants value={everywhere ? EVERY_TENANT : ""} choose={(to) => set("tenant", to)} />

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 
-import { useAgents } from "../wire/queries.ts";
+import { useAgentsOf } from "../wire/queries.ts";
 import type { ConditionCheck, MatcherCheck } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
@@ -32,11 +32,11 @@ export interface Checked {
   readonly condition: ConditionCheck | null;
 }
 
-/** Asks the server about a matcher and a condition while they are typed. Nothing is run. */
-export function useCheck({ matcher, condition, agents }: Asked): Checked | undefined {
+/** Asks the server about a matcher and a condition of a hook of `tenant` while they are typed. Nothing is run. */
+export function useCheck({ matcher, condition, agents }: Asked, tenant: string | undefined): Checked | undefined {
   const { connection } = useWire();
   const may = useMay("operator");
-  const names = (useAgents().data ?? []).filter(({ uuid }) => agents.includes(uuid)).map(({ id }) => id);
+  const names = useAgentsOf(tenant).filter(({ uuid }) => agents.includes(uuid)).map(({ id }) => id);
   const typed = JSON.stringify({ matcher, condition, agents: names } satisfies Asked);
   const [asked, setAsked] = useState(typed);
   useEffect(() => {

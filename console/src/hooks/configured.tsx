@@ -29,7 +29,7 @@ export function ConfiguredRow({ hook, did }: { hook: ConfiguredHook; did: HookCo
       </td>
       <td className={CELL}>{family}</td>
       <td className={CELL}>{hook.agents.length === 0 ? words.rules.everyAgent : <span className="line-clamp-2">{hook.agents.join(", ")}</span>}</td>
-      <td className={CELL}>{hook.matcher === "" ? <span className="text-muted">{words.hooks.everything}</span> : <code className="line-clamp-2">{hook.matcher}</code>}</td>
+      <td className={CELL}>{hook.matcher === "" ? <span className="text-muted">{words.hooks.everything}</span> : <code className="line-clamp-2"><Name of={hook.matcher} /></code>}</td>
       <td className={CELL}>
         <GuardSign state={hook.state} />
         {lack !== "" && <span className="block text-small text-muted wrap-anywhere">{lack}</span>}

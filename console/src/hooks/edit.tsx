@@ -15,7 +15,7 @@ import { SavedMeanwhile, saveOver } from "./conflict.ts";
 import { changes, type Draft, toDraft, toRecord } from "./draft.ts";
 import { HookFields } from "./form.tsx";
 import { drop, keep, keptDraft, placeOf } from "./kept.ts";
-import { stateOf } from "./state.ts";
+import { homeOf, stateOf } from "./state.ts";
 import { TestPanel } from "./test-panel.tsx";
 import { merged, type Merged, type Setting } from "./three-way.ts";
 
@@ -87,7 +87,7 @@ export function EditHook({ hook }: { hook: Hook }) {
     <div className="grid grid-cols-[minmax(0,1fr)_360px] items-start gap-6 max-lg:grid-cols-1">
       <Card className="p-4">
         <form noValidate onSubmit={(submitted) => void form.handleSubmit((draft) => save.mutate({ draft, over: base }))(submitted)}>
-          <HookFields form={form} />
+          <HookFields form={form} tenant={homeOf(hook)} />
           {isOvertaken && theirs === undefined && (
             <p role="status" className="mt-4 rounded bg-ask-bg px-3 py-2 text-ask">
               {words.changedMeanwhile(hook.version, who)}

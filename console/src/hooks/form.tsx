@@ -5,7 +5,7 @@ import { clsx } from "../ui/clsx.ts";
 import { CodeField } from "../ui/code-field.tsx";
 import { Area, Check as Box, Field, Input, Select } from "../ui/field.tsx";
 import { tooManyChars } from "../ui/too-long.ts";
-import { useAgents } from "../wire/queries.ts";
+import { useAgentsOf } from "../wire/queries.ts";
 import { EVENTS, GATES, HANDLERS, SCOPES } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
@@ -17,9 +17,9 @@ import { atOtherEvent } from "./moved.ts";
 
 type Form = UseFormReturn<Draft>;
 
-/** Every setting of a hook; `began` is what the form of a new one began with. One that is there is switched off where that
- * takes a reason, and not here. */
-export function HookFields({ form, began }: { form: Form; began?: Draft }) {
+/** Every setting of a hook; `began` is what the form of a new one began with, and `tenant` whose one is that is there. Such a one
+ * is switched off where that takes a reason, and not here. */
+export function HookFields({ form, began, tenant }: { form: Form; began?: Draft; tenant?: string | undefined }) {
   const words = useWords().hooks;
   const { register, formState } = form;
   return (
@@ -27,17 +27,17 @@ export function HookFields({ form, began }: { form: Form; began?: Draft }) {
       <Field label={words.fields.name} error={formState.errors.name?.message}>
         {(about) => <Input {...about} {...register("name", { validate: (typed) => tooManyChars(typed, MAX_NAME_CHARS, words.reasonLong) ?? true })} />}
       </Field>
-      <Where form={form} began={began} />
+      <Where form={form} began={began} tenant={tenant} />
       <HandlerChoice form={form} />
       <HandlerFields form={form} />
-      <Conditions form={form} />
+      <Conditions form={form} tenant={tenant} />
       <Limits form={form} isNew={began !== undefined} />
       <Metadata form={form} />
     </div>
   );
 }
 
-function Where({ form, began }: { form: Form; began: Draft | undefined }) {
+function Where({ form, began, tenant }: { form: Form; began: Draft | undefined; tenant: string | undefined }) {
   const words = useWords();
   const { me } = useWire();
   const { register, control, setValue, getValues } = form;
@@ -80,14 +80,14 @@ function Where({ form, began }: { form: Form; began: Draft | undefined }) {
           )}
         </Field>
       </div>
-      {scope === "agent" && <AgentChoice form={form} />}
+      {scope === "agent" && <AgentChoice form={form} tenant={tenant} />}
     </>
   );
 }
 
-function AgentChoice({ form: { register, formState } }: { form: Form }) {
+function AgentChoice({ form: { register, formState }, tenant }: { form: Form; tenant: string | undefined }) {
   const words = useWords().hooks;
-  const agents = useAgents().data ?? [];
+  const agents = useAgentsOf(tenant);
   const error = useId();
   return (
     <fieldset aria-describedby={formState.errors.agents === undefined ? undefined : error}>
@@ -136,10 +136,10 @@ function HandlerChoice({ form: { register, control } }: { form: Form }) {
   );
 }
 
-function Conditions({ form: { register, control } }: { form: Form }) {
+function Conditions({ form: { register, control }, tenant }: { form: Form; tenant: string | undefined }) {
   const words = useWords().hooks;
   const [matcher, condition, scope, agents] = useWatch({ control, name: ["matcher", "condition", "scope", "agents"] });
-  const found = useCheck({ matcher, condition, agents: scope === "agent" ? agents : [] });
+  const found = useCheck({ matcher, condition, agents: scope === "agent" ? agents : [] }, tenant);
   // What is said of an earlier text marks nothing in this one.
   const said = found?.about.condition === condition ? (found.condition ?? undefined) : undefined;
   const isWrongMatcher = found?.about.matcher === matcher && found.matcher?.ok === false;

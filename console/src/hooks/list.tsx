@@ -15,7 +15,7 @@ import { Newer } from "../ui/newer.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Search } from "../ui/search.tsx";
-import { useAgents, useConfigured, useHooks, useProofs, useStanding, useTenants } from "../wire/queries.ts";
+import { useAgents, useAgentsOf, useConfigured, useHooks, useProofs, useStanding, useTenantNames, useTenants } from "../wire/queries.ts";
 import { CHECKPOINTS, type CheckpointName, type ConfiguredHook, GATES, HANDLERS, type Hook, type HookCountsAt, isHookEvent, type Tenant } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
@@ -24,7 +24,7 @@ import { ConfiguredRow } from "./configured.tsx";
 import { CELL, Did, FIRST_CELL } from "./did.tsx";
 import { exported, isExported } from "./exchange.ts";
 import { useLately } from "./lately.ts";
-import { counted, didLately, type HookFilter, isWanted, isWantedConfigured, type Lately, lacksOwn, ofTenant, refusesAgain, stateOf } from "./state.ts";
+import { counted, didLately, homeOf, type HookFilter, isWanted, isWantedConfigured, type Lately, lacksOwn, ofTenant, refusesAgain, stateOf, tripsOf } from "./state.ts";
 import { StateSign } from "./state-sign.tsx";
 import { Starters } from "./template-choice.tsx";
 
@@ -54,7 +54,6 @@ export function HooksPage() {
   const { hooks: words, rules } = useWords();
   const hooks = useHooks();
   const configured = useConfigured().data ?? [];
-  const agents = useAgents().data ?? [];
   const standing = useStanding();
   useProofs();
   const mayChange = useMay("admin");
@@ -64,6 +63,7 @@ export function HooksPage() {
   const { me } = useWire();
   const tenants = useTenants().data ?? [];
   const everywhere = useEverywhere();
+  const agents = useAgents(everywhere).data ?? [];
   const did = useLately(everywhere);
   // An owner's list has every tenant's; beside the own ones those are shown that hold for everybody.
   const all = everywhere ? (hooks.data ?? []) : ofTenant(hooks.data ?? [], me.tenant_id);
@@ -80,7 +80,7 @@ export function HooksPage() {
           <>
             {/* On a telephone the one that makes a new hook stays beside the title. */}
             <span className="flex flex-wrap items-center gap-2 max-sm:order-last max-sm:w-full">
-              <Link to="/hooks/changes" className={buttonClass("quiet")}>
+              <Link to="/hooks/changes" search={ofTenants(everywhere) as never} className={buttonClass("quiet")}>
                 {rules.changes.title}
               </Link>
               {shown.some(isExported) && (
@@ -240,7 +240,7 @@ function HookTable({ hooks, configured, did, tenants }: Listing) {
 function HookRow({ hook, did, tenant }: { hook: Hook; did: HookCountsAt | undefined; tenant: Tenant | undefined }) {
   const words = useWords().hooks;
   const refuses = refusesAgain(hook, useHooks().data ?? []);
-  const agents = useAgents().data ?? [];
+  const agents = useAgentsOf(homeOf(hook));
   return (
     <tr className="border-t border-line hover:bg-tint max-sm:block max-sm:px-3 max-sm:py-2">
       <td className={FIRST_CELL}>
@@ -261,10 +261,10 @@ function HookRow({ hook, did, tenant }: { hook: Hook; did: HookCountsAt | undefi
       </td>
       <td className={CELL}>
         {hook.matcher === "" && hook.if_expr === "" && <span className="text-muted">{words.everything}</span>}
-        {hook.matcher !== "" && <code className="line-clamp-2">{hook.matcher}</code>}
+        {hook.matcher !== "" && <code className="line-clamp-2"><Name of={hook.matcher} /></code>}
         {hook.if_expr !== "" && (
           <span className="line-clamp-2 text-small" title={hook.if_expr}>
-            <span className="text-muted">{words.onlyIf}</span> <code>{hook.if_expr}</code>
+            <span className="text-muted">{words.onlyIf}</span> <code><Name of={hook.if_expr} /></code>
           </span>
         )}
       </td>
@@ -276,10 +276,13 @@ function HookRow({ hook, did, tenant }: { hook: Hook; did: HookCountsAt | undefi
   );
 }
 
-/** Closes the circuit breaker of a hook, once somebody confirmed it. */
+/** Closes the circuit breaker of a hook, once somebody confirmed it: of one for everybody in the tenants that are shown. */
 export function Reset({ hook }: { hook: Hook }) {
-  const words = useWords().hooks;
-  const { connection } = useWire();
+  const { hooks: words, rules } = useWords();
+  const { connection, me } = useWire();
+  const tenants = useTenantNames();
+  const of = tripsOf(hook);
+  const [only] = of;
   const queries = useQueryClient();
   const may = useMay("admin");
   const [asks, setAsks] = useState(false);
@@ -295,10 +298,12 @@ export function Reset({ hook }: { hook: Hook }) {
         about={words.resetAbout[hook.on_trip]}
         action={words.reset}
         act={async () => {
-          await connection.request("hooks.reset", { hookId: hook.id });
+          await connection.request("hooks.reset", { hookId: hook.id, ...(only === undefined || of.length > 1 ? {} : { tenantId: only }) });
           await queries.invalidateQueries({ queryKey: ["hooks"] });
         }}
-      />
+      >
+        {of.some((tenant) => tenant !== me.tenant_id) && <p className="mb-2">{rules.resetIn(of.map((tenant) => tenants.get(tenant) ?? tenant).join(", "))}</p>}
+      </Confirm>
     </>
   ) : null;
 }

@@ -9,21 +9,22 @@ import { ExecutionList } from "../executions/execution-list.tsx";
 import { Button } from "../ui/button.tsx";
 import { Code } from "../ui/code.tsx";
 import { Confirm } from "../ui/dialog.tsx";
+import { ofTenants } from "../ui/every-tenant.ts";
 import { Name } from "../ui/name.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { When } from "../ui/when.tsx";
 import { isMissing } from "../wire/missing.ts";
 import { GATES, type Hook, type JsonObject } from "../wire/types.ts";
-import { useAgents, useHooks, useProofs } from "../wire/queries.ts";
-import { useMay, useWire } from "../wire/use-wire.ts";
+import { useAgentsOf, useHooks, useProofs, useTenantNames } from "../wire/queries.ts";
+import { useIsElsewhere, useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { agentNames } from "./agent-names.ts";
 import { because, owesReason, wordOf } from "./changed.ts";
 import { metadataText } from "./draft.ts";
 import { EditHook } from "./edit.tsx";
 import { Reset } from "./list.tsx";
-import { asksInstead, refusesAgain, stateOf } from "./state.ts";
+import { asksInstead, homeOf, refusesAgain, stateOf } from "./state.ts";
 import { StateSign } from "./state-sign.tsx";
 import { summary } from "./summary.tsx";
 import { TestPanel } from "./test-panel.tsx";
@@ -70,11 +71,14 @@ function OneHook({ hook }: { hook: Hook }) {
     void navigate({ to: "/hooks/$id", params: { id: hook.id }, search: { tab: to === "overview" ? undefined : to } as never });
   };
   const file = hook.metadata["file"];
+  const home = homeOf(hook);
+  const isElsewhere = useIsElsewhere(home);
+  const tenants = useTenantNames();
   return (
     <Page>
       <PageHead
         title={hook.name || hook.id}
-        above={<Link to="/hooks">{words.hooks.title}</Link>}
+        above={<Link to="/hooks" search={ofTenants(isElsewhere) as never}>{words.hooks.title}</Link>}
         shown={
           <>
             <Name of={hook.name || hook.id} /> <StateSign hook={hook} />
@@ -84,6 +88,7 @@ function OneHook({ hook }: { hook: Hook }) {
         actions={<Actions hook={hook} />}
       />
       <AdviceNote cause={causeOfState(hook)} />
+      {home !== undefined && isElsewhere && <p className="mb-2 text-ask">{words.rules.ofTenant(tenants.get(home) ?? home)}</p>}
       {typeof file === "string" && <p className="mb-2 text-muted">{words.hooks.fromFile(file)}</p>}
       {hook.source === "builtin" && <p className="mb-2 text-muted">{words.hooks.readOnly}</p>}
       <Tabs.Root value={tab} onValueChange={go}>
@@ -202,7 +207,7 @@ const FROM_FILE = "file:";
 function Overview({ hook }: { hook: Hook }) {
   const words = useWords();
   const mayTest = useMay("operator");
-  const agents = useAgents().data ?? [];
+  const agents = useAgentsOf(homeOf(hook));
   const metadata = metadataText(hook.metadata);
   const facts: readonly (readonly [string, string])[] = [
     [words.hooks.fields.event, hook.event],
@@ -228,7 +233,9 @@ function Overview({ hook }: { hook: Hook }) {
           {facts.map(([name, value]) => (
             <div key={name} className="contents">
               <dt className="text-muted">{name}</dt>
-              <dd className={name === words.hooks.fields.matcher || name === words.hooks.fields.condition ? "font-mono whitespace-pre-wrap" : ""}>{value}</dd>
+              <dd className={name === words.hooks.fields.matcher || name === words.hooks.fields.condition ? "font-mono whitespace-pre-wrap" : ""}>
+                <Name of={value} />
+              </dd>
             </div>
           ))}
           <dt className="text-muted">{words.hooks.changed}</dt>

@@ -1,10 +1,27 @@
 import { GUARD_SIGNS, useLack } from "../ui/guard-sign.tsx";
+import { Name } from "../ui/name.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { When } from "../ui/when.tsx";
-import { useStanding } from "../wire/queries.ts";
+import { useStanding, useTenantNames } from "../wire/queries.ts";
 import type { Hook } from "../wire/types.ts";
+import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
-import { stateOf } from "./state.ts";
+import { stateOf, trippedSince, tripsOf } from "./state.ts";
+
+/** The tenants in which a breaker is open, where it is not only the one in which one is. */
+function Where({ all }: { all: readonly string[] }) {
+  const { me } = useWire();
+  const tenants = useTenantNames();
+  if (all.every((tenant) => tenant === me.tenant_id)) {
+    return null;
+  }
+  return (
+    <>
+      {" · "}
+      <Name of={all.map((tenant) => tenants.get(tenant) ?? tenant).join(", ")} />
+    </>
+  );
+}
 
 /** Whether a hook acts. */
 export function StateSign({ hook }: { hook: Hook }) {
@@ -14,12 +31,14 @@ export function StateSign({ hook }: { hook: Hook }) {
   const state = stateOf(hook);
   const standing = useStanding().get(hook.id);
   const lack = useLack();
-  if (state === "tripped" && hook.tripped_at !== null) {
+  const since = trippedSince(hook);
+  if (since !== null) {
     return (
       <span className="inline-flex flex-wrap items-center gap-1">
         <Sign kind="tripped" word={words.tripped} />
         <span className="text-small text-muted">
-          <When at={hook.tripped_at} />
+          <When at={since} />
+          <Where all={tripsOf(hook)} />
         </span>
       </span>
     );

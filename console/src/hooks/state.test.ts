@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { ConfiguredHook, Hook } from "../wire/types.ts";
-import { asksInstead, counted, didLately, EXCEPTION_OF, isWanted, isWantedConfigured, labelsOf, lacksOwn, lately, nameInstead, ofTenant, refusesAgain } from "./state.ts";
+import { asksInstead, counted, didLately, EXCEPTION_OF, homeOf, isWanted, isWantedConfigured, labelsOf, lacksOwn, lately, nameInstead, ofTenant, refusesAgain, stateOf, trippedSince, tripsOf } from "./state.ts";
 
 const rule = (id: string, more: Partial<Hook> = {}): Hook => ({ id, name: id, event: "pre_tool_use", enabled: true, tripped_at: null, disabled_reason: "", scope: "tenant", tenant_id: "t", ...more }) as Hook;
 const configured = (name: string, family: string, state: ConfiguredHook["state"]): ConfiguredHook => ({ name, family, state }) as ConfiguredHook;
@@ -17,6 +17,22 @@ test("hooks are counted once, wherever they come from; texts of skills are not",
 test("the rules of a tenant are its own and everybody's", () => {
   const rules = [rule("a"), rule("b", { tenant_id: "other" }), rule("c", { tenant_id: "other", scope: "global" })];
   expect(ofTenant(rules, "t").map(({ id }) => id)).toEqual(["a", "c"]);
+});
+
+test("a rule is its tenant's, and one for everybody is nobody's", () => {
+  expect([rule("a"), rule("b", { scope: "agent", tenant_id: "other" }), rule("c", { scope: "global" })].map(homeOf)).toEqual(["t", "other", undefined]);
+});
+
+test("a rule for everybody is tripped where its breaker is open, also for owners, who have it as it is", () => {
+  const trips = [{ tenant_id: "other", tripped_at: "2026-11-22T06:44:00Z" }];
+  const hook = rule("a", { scope: "global", tenant_id: "all", trips });
+  expect([stateOf(hook), trippedSince(hook)]).toEqual(["tripped", "2026-11-22T06:44:00Z"]);
+  expect(ofTenant([hook], "t").map(stateOf)).toEqual(["on"]);
+  // What is shown is what is closed.
+  expect([tripsOf(hook), ...ofTenant([hook], "t").map(tripsOf), tripsOf(rule("b"))]).toEqual([["other"], [], []]);
+  expect(ofTenant([hook], "other").map(stateOf)).toEqual(["tripped"]);
+  expect(counted(ofTenant([hook], "other"), [])).toEqual({ all: 1, on: 0, tripped: 1 });
+  expect(stateOf({ ...hook, trips: [] })).toBe("on");
 });
 
 test("a rule that asks names the one that refuses, which refuses again without it", () => {

@@ -5,8 +5,15 @@ export { labelsOf } from "../wire/labels.ts";
 /** Whether a hook acts, and if not, why. */
 export type HookState = "on" | "off" | "tripped" | "edition" | "agents";
 
-export function stateOf(hook: Pick<Hook, "enabled" | "tripped_at" | "disabled_reason">): HookState {
-  if (hook.tripped_at !== null) {
+/** Since when the breaker of a hook is open. To owners one for everybody is shown as it is, with the tenants in which its breaker is
+ * open: there it does not act. Pure. */
+export const trippedSince = ({ tripped_at: since, trips = [] }: Pick<Hook, "tripped_at"> & Partial<Pick<Hook, "trips">>): string | null => since ?? trips[0]?.tripped_at ?? null;
+
+/** The tenants in which the breaker of a hook for everybody is open, as far as they are shown. Pure. */
+export const tripsOf = ({ trips = [] }: Partial<Pick<Hook, "trips">>): readonly string[] => trips.map(({ tenant_id: tenant }) => tenant);
+
+export function stateOf(hook: Pick<Hook, "enabled" | "tripped_at" | "disabled_reason"> & Partial<Pick<Hook, "trips">>): HookState {
+  if (trippedSince(hook) !== null) {
     return "tripped";
   }
   if (hook.enabled) {
@@ -45,8 +52,12 @@ export function counted(rules: readonly Hook[], configured: readonly ConfiguredH
 export const lacksOwn = (rules: readonly Pick<Hook, "source">[], configured: readonly Pick<ConfiguredHook, "family">[]): boolean =>
   rules.every(({ source }) => source === "builtin") && configured.every(({ family }) => family !== "process" && family !== "command");
 
-/** The rules that hold in a tenant: an owner's list has every tenant's. Pure. */
-export const ofTenant = (rules: readonly Hook[], tenant: string): readonly Hook[] => rules.filter((hook) => hook.scope === "global" || hook.tenant_id === tenant);
+/** The rules that hold in a tenant, as they count there: an owner's list has every tenant's. Pure. */
+export const ofTenant = (rules: readonly Hook[], tenant: string): readonly Hook[] =>
+  rules.filter((hook) => hook.scope === "global" || hook.tenant_id === tenant).map((hook) => (hook.trips === undefined ? hook : { ...hook, trips: hook.trips.filter((trip) => trip.tenant_id === tenant) }));
+
+/** Whose a rule is; one that holds for everybody is nobody's. Pure. */
+export const homeOf = ({ scope, tenant_id: tenant }: Pick<Hook, "scope" | "tenant_id">): string | undefined => (scope === "global" ? undefined : tenant);
 
 /** The member of a rule's metadata that names the rule, by its id, whose calls it asks about instead. */
 export const EXCEPTION_OF = "exception_of";

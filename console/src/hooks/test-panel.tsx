@@ -6,9 +6,12 @@ import type { PastEvent } from "../chain/past.ts";
 import { Button } from "../ui/button.tsx";
 import { CodeField } from "../ui/code-field.tsx";
 import { JsonDiff } from "../ui/diff.tsx";
+import { ExactBox } from "../ui/exact.tsx";
 import { Area, Field, Input } from "../ui/field.tsx";
+import { Name } from "../ui/name.tsx";
 import { Card } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
+import { SaidText } from "../ui/said-text.tsx";
 import { Sign } from "../ui/sign.tsx";
 import type { CheckpointName, HookInput, HookTestResult, JsonObject, SampleEvent } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
@@ -151,12 +154,14 @@ function Result({ result, sample, hasTool }: { result: HookTestResult; sample: S
     <div className="mt-4 flex flex-col gap-2" data-testid="result">
       <p className="flex flex-wrap items-center gap-2">
         <Sign kind={result.decision} word={all.decisions[result.decision]} />
-        <span className="font-semibold">{result.reason}</span>
+        <span className="font-semibold">
+          <SaidText text={result.reason ?? ""} />
+        </span>
       </p>
       <AdviceNote cause={causeOfTest(result)} />
       {result.warnings?.map((warning) => (
         <p key={warning} className="text-ask">
-          {warning}
+          <SaidText text={warning} />
         </p>
       ))}
       <dl className="grid grid-cols-[128px_1fr] gap-x-3 gap-y-0.5">
@@ -165,7 +170,7 @@ function Result({ result, sample, hasTool }: { result: HookTestResult; sample: S
           .map(([name, value]) => (
             <div key={name} className="contents">
               <dt className="text-muted">{name}</dt>
-              <dd className="min-w-0 whitespace-pre-wrap">{value}</dd>
+              <dd className="min-w-0 whitespace-pre-wrap">{typeof value === "string" ? <Name of={value} /> : value}</dd>
             </div>
           ))}
       </dl>
@@ -188,9 +193,7 @@ function Output({ name, text }: { name: string; text: string | undefined }) {
   return (
     <div>
       <p className="text-muted">{name}</p>
-      <pre tabIndex={0} role="region" aria-label={name} className="max-h-48 overflow-auto rounded bg-raised p-2 whitespace-pre-wrap">
-        {text}
-      </pre>
+      <ExactBox text={text} label={name} className="max-h-48 bg-raised p-2" />
     </div>
   );
 }

@@ -3,6 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, useContext, useId, useState } from "react";
 
 import { newKey } from "../chat/session-key.ts";
+import { homeOf } from "../hooks/state.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { clsx } from "../ui/clsx.ts";
 import { Input } from "../ui/field.tsx";
@@ -89,27 +90,42 @@ function useActions(): Found[] {
   ];
 }
 
-/** The newest turns, each by what somebody said: for owners those of every tenant, with whose they are. */
+/** What something is, with whose it is where that is another tenant: owners find what every tenant has. */
+function useKind(): (kind: string, tenant: string | undefined) => string {
+  const { me } = useWire();
+  const tenants = useTenantNames();
+  return (kind, tenant) => (tenant === undefined || tenant === me.tenant_id ? kind : `${kind} · ${tenants.get(tenant) ?? tenant}`);
+}
+
+/** The newest turns, each by what somebody said. */
 function useTurns(): Found[] {
   const words = useWords();
   const { connection, me } = useWire();
   const every = me.is_owner ? { allTenants: true } : {};
-  const tenants = useTenantNames();
+  const kind = useKind();
   const turns = useQuery({ queryKey: ["turns", "found"], queryFn: async () => (await connection.request("turns.list", { limit: TURNS, ...every })).turns }).data ?? [];
-  const kindOf = (tenantId: string | undefined): string => (tenantId === undefined || tenantId === me.tenant_id ? words.find.turn : `${words.find.turn} · ${tenants.get(tenantId) ?? tenantId}`);
-  return turns.map(({ turnId, prompt, agentId, tenantId }) => ({ id: turnId, name: prompt?.replaceAll(/\s+/g, " ") ?? words.turns.heading(agentId), kind: kindOf(tenantId), does: `/turns/${turnId}` }));
+  return turns.map(({ turnId, prompt, agentId, tenantId }) => ({ id: turnId, name: prompt?.replaceAll(/\s+/g, " ") ?? words.turns.heading(agentId), kind: kind(words.find.turn, tenantId), does: `/turns/${turnId}` }));
+}
+
+/** What may have an id that is none of what is listed: it is older, or nobody looks for it by a name. */
+function useById(): (id: string) => readonly Found[] {
+  const { find } = useWords();
+  const approves = useMay("operator");
+  const of = (id: string, kind: string, page: string): Found => ({ id: `${page} ${id}`, name: id, kind, does: `${page}/${id}` });
+  return (id) => [of(id, find.turn, "/turns"), of(id, find.execution, "/executions"), ...(approves ? [of(id, find.approval, "/approvals")] : [])];
 }
 
 function useEverything(): Found[] {
   const words = useWords();
   const hooks = useHooks().data ?? [];
+  const kind = useKind();
   const configured = [...new Set((useConfigured().data ?? []).map(({ name }) => name))];
   const sessions = useSessions().data ?? [];
   const agents = useAgents().data ?? [];
   return [
     ...usePages(),
     ...useActions(),
-    ...hooks.map((hook) => ({ id: hook.id, name: hook.name || hook.id, kind: words.find.hook, does: `/hooks/${hook.id}` })),
+    ...hooks.map((hook) => ({ id: hook.id, name: hook.name || hook.id, kind: kind(words.find.hook, homeOf(hook)), does: `/hooks/${hook.id}` })),
     ...configured.map((name) => ({ id: `configured ${name}`, name, kind: words.find.hook, does: `/hooks?q=${encodeURIComponent(name)}` })),
     ...sessions.map((one) => ({ id: one.key, name: one.label || one.key, kind: words.find.session, does: `/chat/${encodeURIComponent(one.key)}` })),
     ...useTurns(),
@@ -120,14 +136,14 @@ function useEverything(): Found[] {
 function Search({ onClose }: { onClose: () => void }) {
   const words = useWords();
   const everything = useEverything();
+  const byId = useById();
   const navigate = useNavigate();
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const list = useId();
   const wanted = text.trim().toLowerCase();
   const fits = everything.filter(({ id, name, kind }) => `${name} ${kind} ${id}`.toLowerCase().includes(wanted)).sort((one, other) => misfit(one.name, wanted) - misfit(other.name, wanted)).slice(0, SHOWN);
-  // A turn that is older than those that are listed is found by its whole id.
-  const found: readonly Found[] = fits.length === 0 && ID.test(wanted) ? [{ id: wanted, name: wanted, kind: words.find.turn, does: `/turns/${wanted}` }] : fits;
+  const found: readonly Found[] = fits.length === 0 && ID.test(wanted) ? byId(wanted) : fits;
   const go = (one: Found | undefined): void => {
     if (one !== undefined) {
       onClose();

@@ -1,6 +1,7 @@
 import { type ReactNode, useId } from "react";
 
 import { ExactBox } from "../ui/exact.tsx";
+import { Name } from "../ui/name.tsx";
 
 export type Fact = readonly [string, ReactNode];
 
@@ -13,7 +14,7 @@ export function Facts({ facts }: { facts: readonly Fact[] }) {
         .map(([name, value]) => (
           <div key={name} className="contents">
             <dt className="text-muted">{name}</dt>
-            <dd className="min-w-0 whitespace-pre-wrap">{value}</dd>
+            <dd className="min-w-0 whitespace-pre-wrap">{typeof value === "string" ? <Name of={value} /> : value}</dd>
           </div>
         ))}
     </dl>

@@ -4,7 +4,7 @@ import { DiffHead, JsonDiff } from "../ui/diff.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { took } from "../ui/took.ts";
 import { useIsElsewhere } from "../wire/use-wire.ts";
-import { useWords } from "../words/use-words.ts";
+import { useLanguage, useWords } from "../words/use-words.ts";
 import { HookLink } from "../ui/hook-link.tsx";
 import { Name } from "../ui/name.tsx";
 import { SaidText } from "../ui/said-text.tsx";
@@ -166,6 +166,7 @@ interface HookAt {
 
 function Hook({ hook, span, beside, turn, turnId }: HookAt) {
   const { turns: words, colon } = useWords();
+  const language = useLanguage();
   const isElsewhere = useIsElsewhere(turn.tenantId);
   const both = sides(beside, hook, words.notKept);
   const isRequest = span.name === "before_llm";
@@ -184,7 +185,7 @@ function Hook({ hook, span, beside, turn, turnId }: HookAt) {
     [words.again, hook.again === true ? words.againWhy : undefined],
     [words.family, words.families[hook.family as keyof typeof words.families] ?? hook.family],
     [words.checkpoint, code(hook.checkpoint)],
-    ...(execution === undefined ? [] : executionFacts(execution, words)),
+    ...(execution === undefined ? [] : executionFacts(execution, words, language)),
     [words.warnings, hook.warnings?.join("\n")],
     [words.dropped, hook.dropped?.join("\n")],
   ];
@@ -229,8 +230,8 @@ function Hook({ hook, span, beside, turn, turnId }: HookAt) {
           <tbody>
             {places.map(({ place, how, value }, at) => (
               <tr key={at}>
-                <td className="border border-line px-2 align-top">{place}</td>
-                <td className={`border border-line px-2 align-top whitespace-pre-wrap ${how === "remove" ? "bg-block-bg" : "bg-allow-bg"}`}>{how === "remove" ? words.removed : (value ?? words.onlyPlace)}</td>
+                <td className="border border-line px-2 align-top"><Name of={place} /></td>
+                <td className={`border border-line px-2 align-top whitespace-pre-wrap ${how === "remove" ? "bg-block-bg" : "bg-allow-bg"}`}>{how === "remove" ? words.removed : value === undefined ? words.onlyPlace : <Name of={value} />}</td>
               </tr>
             ))}
           </tbody>
@@ -242,7 +243,7 @@ function Hook({ hook, span, beside, turn, turnId }: HookAt) {
   );
 }
 
-function executionFacts(execution: TurnExecution, words: ReturnType<typeof useWords>["turns"]): readonly Fact[] {
+function executionFacts(execution: TurnExecution, words: ReturnType<typeof useWords>["turns"], language: string): readonly Fact[] {
   const bytes = (n: number | undefined): string | undefined => (n === undefined || n === 0 ? undefined : words.bytes(n));
   return [
     [words.account.handler, execution.handlerType],
@@ -252,7 +253,7 @@ function executionFacts(execution: TurnExecution, words: ReturnType<typeof useWo
     [words.account.stdout, bytes(execution.stdoutBytes)],
     [words.account.stderr, bytes(execution.stderrBytes)],
     [words.account.model, execution.model],
-    [words.account.tokens, execution.tokens?.toLocaleString()],
+    [words.account.tokens, execution.tokens?.toLocaleString(language)],
     [words.account.cached, execution.cached === true ? words.yes : undefined],
     [words.account.rewrite, execution.rewrite],
   ];

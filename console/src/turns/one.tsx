@@ -77,11 +77,11 @@ function One({ family }: { family: Family }) {
     });
   }, []);
   const many = useMemo(() => counts(family), [family]);
-  const sign = signWith(turn, useApprovals(true).data ?? []);
+  const isElsewhere = useIsElsewhere(turn.tenantId);
+  const sign = signWith(turn, useApprovals(true, isElsewhere).data ?? []);
   const tokens = useMemo(() => judgeTokens(family), [family]);
   const own = useMemo(() => modelTokens(family), [family]);
   const money = useMemo(() => cost(family), [family]);
-  const isElsewhere = useIsElsewhere(turn.tenantId);
   return (
     <Page wide>
       <PageHead
@@ -134,10 +134,10 @@ function One({ family }: { family: Family }) {
 function Sentence({ family, what, choose }: { family: Family; what: ReturnType<typeof happened>; choose: (row: string) => void }) {
   const { turns: words, colon, stop } = useWords();
   const many = counts(family);
-  const { turnId } = family.turn.turn;
+  const { turnId, tenantId } = family.turn.turn;
   // What a person refused says so; who it was, approvals know.
   const note = what.hook === "" ? noteOfPerson(what.why) : undefined;
-  const approvals = useApprovals(true).data ?? [];
+  const approvals = useApprovals(true, useIsElsewhere(tenantId)).data ?? [];
   const refused = approvals.filter((one) => one.turn_id === turnId && one.state === "refused");
   // Of several that were refused nobody knows here which one this is.
   const somebody = note === undefined ? words.somebody : ((refused.length === 1 ? refused[0]?.answered_by : undefined) ?? words.person);

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { Button } from "../ui/button.tsx";
 import { CopyButton } from "../ui/copy.tsx";
 import { Dialog } from "../ui/dialog.tsx";
+import { useHooks } from "../wire/queries.ts";
 import { useWords } from "../words/use-words.ts";
 import { Box } from "./box.tsx";
 import { testOf } from "./as-test.ts";
@@ -13,7 +14,7 @@ import type { TurnHook, TurnSpan } from "../wire/types.ts";
 export function OpenAsTest({ hook, span, prompt }: { hook: TurnHook; span: TurnSpan; prompt: string | null }) {
   const words = useWords().turns;
   const [open, setOpen] = useState(false);
-  const test = testOf(hook, span, prompt);
+  const test = testOf(hook, span, prompt, useHooks().data ?? []);
   return test === undefined ? null : (
     <div className="mt-3">
       <Button onClick={() => setOpen(true)}>{words.openAsTest}</Button>

@@ -1,6 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
+import { useEverywhere } from "../ui/every-tenant.ts";
 import { Name } from "../ui/name.tsx";
 import { Sign } from "../ui/sign.tsx";
 import { When } from "../ui/when.tsx";
@@ -15,7 +16,7 @@ import { whyBlocked } from "./said.ts";
 /** A turn in a list; `said` is what comes before the message in it. */
 export function TurnRow({ turn, tenant, said }: { turn: TurnLine; tenant?: string | undefined; said?: ReactNode }) {
   const words = useWords().turns;
-  const { kind, word } = signWith(turn, useApprovals(true).data ?? []);
+  const { kind, word } = signWith(turn, useApprovals(true, useEverywhere()).data ?? []);
   const ms = tookOf(turn);
   return (
     <Link

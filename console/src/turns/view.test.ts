@@ -104,11 +104,11 @@ test.each([
 test("a test of a hook is a line that a shell takes, whatever stands in it", () => {
   expect(quoted("it's")).toBe(`'it'\\''s'`);
   const [, , , checkpoint] = BLOCKED.turn.spans;
-  const made = testOf({ ...HOOK, name: "a b" }, checkpoint as TurnSpan, null);
+  const made = testOf({ ...HOOK, name: "a b" }, checkpoint as TurnSpan, null, []);
   expect(made?.line).toBe(`pintle hooks test 'a b' --event pre_tool_use --tool exec --input '{"command":"git push --force"}'`);
   expect(made?.name).toBe("a-b.test.json");
-  expect(testOf(HOOK, span("e", "checkpoint", { tool: "exec" }), null)).toBeUndefined();
-  expect(testOf(HOOK, span("e", "checkpoint"), "hi")?.line).toContain("--prompt hi");
+  expect(testOf(HOOK, span("e", "checkpoint", { tool: "exec" }), null, [])).toBeUndefined();
+  expect(testOf(HOOK, span("e", "checkpoint"), "hi", [])?.line).toContain("--prompt hi");
 });
 
 test("lengths, lines and changed places are read at a glance", () => {

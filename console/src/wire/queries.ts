@@ -56,6 +56,16 @@ export function useAgents(everywhere = false): UseQueryResult<readonly Agent[]> 
   return useQuery({ queryKey: everywhere ? ["agents", "everywhere"] : ["agents"], queryFn: async () => (await connection.request("agents.list", everywhere ? { allTenants: true } : {})).agents });
 }
 
+const NO_AGENTS: readonly Agent[] = [];
+
+/** The agents by the ids that records of `tenant` have for them, or else those of one's own. */
+export function useAgentsOf(tenant: string | undefined): readonly Agent[] {
+  const { me } = useWire();
+  const isElsewhere = tenant !== undefined && tenant !== me.tenant_id && me.is_owner;
+  const agents = useAgents(isElsewhere).data ?? NO_AGENTS;
+  return isElsewhere ? agents.filter(({ tenantId }) => tenantId === tenant) : agents;
+}
+
 /** How often what other tenants have is looked for, in milliseconds: of that the server tells nobody here. */
 const ELSEWHERE_EVERY_MS = 5_000;
 

@@ -37,7 +37,7 @@ export const en = {
     connecting: "Connecting…",
     lost: "The connection to the server is lost. Trying again…",
   },
-  find: { about: "Type a part of a name. The arrow keys choose, Enter opens.", talk: "Begin a conversation", turn: "turn", label: "Page, hook, turn, conversation, agent or action", nothing: "Nothing has that name.", page: "page", hook: "hook", session: "conversation", agent: "agent", action: "action" },
+  find: { about: "Type a part of a name. The arrow keys choose, Enter opens.", talk: "Begin a conversation", turn: "turn", execution: "execution", approval: "approval", label: "Page, hook, turn, conversation, agent or action", nothing: "Nothing has that name.", page: "page", hook: "hook", session: "conversation", agent: "agent", action: "action" },
   keys: {
     title: "Keys",
     about: "They work outside text fields; ⌘K, Ctrl-K and Esc work everywhere.",

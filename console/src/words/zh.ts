@@ -26,7 +26,7 @@ export const zh: Words = {
   schemes: { auto: "跟随系统", light: "浅色", dark: "深色" },
   languages: { en: "English", "zh-CN": "简体中文" },
   frame: { skip: "跳到正文", pages: "页面", me: "我的", find: "查找", signOut: "退出登录", more: "更多", tenants: "前往其他租户", connecting: "正在连接…", lost: "与服务器的连接已断开，正在重连…" },
-  find: { about: "输入名称的一部分，用方向键选择，按 Enter 打开。", talk: "开始对话", turn: "轮次", label: "页面、钩子、轮次、对话、智能体或操作", nothing: "没有匹配的名称。", page: "页面", hook: "钩子", session: "对话", agent: "智能体", action: "操作" },
+  find: { about: "输入名称的一部分，用方向键选择，按 Enter 打开。", talk: "开始对话", turn: "轮次", execution: "执行记录", approval: "审批", label: "页面、钩子、轮次、对话、智能体或操作", nothing: "没有匹配的名称。", page: "页面", hook: "钩子", session: "对话", agent: "智能体", action: "操作" },
   keys: {
     title: "快捷键",
     about: "焦点不在输入框时有效；⌘K、Ctrl-K 和 Esc 随处有效。",

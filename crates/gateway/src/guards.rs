@@ -147,6 +147,17 @@ pub(crate) fn holds_for(tenant: &TenantId, hook: &Value) -> bool {
     hook["scope"] == HookScope::Global.word() || hook["tenant_id"] == tenant.as_str()
 }
 
+/// The rule `hook`, as it is published, as it counts in `tenant`, or else in any: owners have the row of one that holds for
+/// everybody as it is, and beside it the tenants in which its breaker is open.
+pub(crate) fn counting_in(tenant: Option<&TenantId>, mut hook: Value) -> Value {
+    let is_meant = |trip: &&Value| tenant.is_none_or(|tenant| trip["tenant_id"] == tenant.as_str());
+    let since = hook["trips"].as_array().into_iter().flatten().find(is_meant).map(|trip| trip["tripped_at"].clone());
+    if let Some(since) = since {
+        hook["tripped_at"] = since;
+    }
+    hook
+}
+
 /// The rule `hook`, as it is published; `proven` says that it answered as it is.
 pub(crate) fn stored(hook: &Value, proven: bool) -> GuardLine {
     let text = |name: &str| hook[name].as_str().unwrap_or_default();
@@ -250,6 +261,20 @@ mod tests {
         ] {
             assert_eq!(holds_for(&TenantId::new("a"), &hook), holds, "{hook}");
         }
+    }
+
+    #[test]
+    fn a_rule_for_everybody_is_tripped_where_its_breaker_is_open() {
+        let trips = json!([{"tenant_id": "a", "tripped_at": "2026-11-22T06:44:00Z"}]);
+        let hook = json!({"id": "1", "scope": "global", "enabled": true, "tripped_at": null, "trips": trips});
+        let [a, b] = ["a", "b"].map(TenantId::new);
+        for (tenant, state) in
+            [(Some(&a), GuardState::Tripped), (Some(&b), GuardState::Armed), (None, GuardState::Tripped)]
+        {
+            assert_eq!(stored(&counting_in(tenant, hook.clone()), true).state, state, "{tenant:?}");
+        }
+        let own = json!({"id": "1", "scope": "tenant", "enabled": false, "tripped_at": "2026-11-22T06:44:00Z"});
+        assert_eq!(counting_in(Some(&a), own.clone()), own);
     }
 
     #[test]

@@ -105,6 +105,7 @@ impl Shared {
     ) -> Result<Vec<GuardLine>, ApiError> {
         let mut rules = self.rule_admin.list(&who.caller(), &ListFilter::default()).await?;
         rules.retain(|rule| scope.one().is_none_or(|tenant| guards::holds_for(tenant, rule)));
+        let rules = rules.into_iter().map(|rule| guards::counting_in(scope.one(), rule)).collect();
         self.lines_of(who, rules).await
     }
 

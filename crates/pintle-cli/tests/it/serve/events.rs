@@ -79,6 +79,10 @@ fn a_global_breaker_is_one_for_each_tenant() {
     assert_eq!((&told["state"], &told["tenantId"]), (&json!("open"), &json!(domain::id::DEFAULT_TENANT)), "{told}");
     // The rule is as it was; only this tenant's breaker is another.
     assert_eq!(change(&mut owner, &id), done("tripped", 1, "system:breaker"));
+    // Owners, who have the rule as it is, see that it does not act here.
+    for whose in [json!({}), json!({ "allTenants": true })] {
+        assert_eq!(owner.done("overview.get", whose)["guards"]["counts"]["tripped"], 1);
+    }
     anna.done("hooks.reset", json!({ "hookId": id }));
     assert_eq!(change(&mut anna, &id), done("tripped", 1, "system:breaker"));
     assert_eq!(change(&mut anna, &id), change_of_reset(&mut owner, &id));
