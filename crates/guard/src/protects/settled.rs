@@ -206,7 +206,10 @@ impl Look<'_> {
                 .strip_suffix(&end)
                 .is_some_and(|found| found.is_empty() || found.ends_with('}') || found.contains('$'))
         };
-        let is_held = |found: &str| self.unbounded(|look| look.written(&format!("{found}{end}")).is_some());
+        let is_written = |path: &str| self.unbounded(|look| look.written(path).is_some());
+        // Nothing lies below a file.
+        let is_file = |found: &str| is_written(&format!("{found}/x")) && !(self.disk.holds)(found, "*");
+        let is_held = |found: &str| is_written(&format!("{found}{end}")) && !is_file(found);
         let is_found = told.pieces().any(is_put) && (self.disk.finds)(&format!("{folder}/**"), &is_held)?;
         is_found.then(|| of_settings(path))
     }
