@@ -11,7 +11,7 @@ import { isMissing } from "../wire/missing.ts";
 import { useApprovals, useSessions } from "../wire/queries.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
-import { withoutWaiting } from "./calls.ts";
+import { withoutWaiting, withUnknownWaiting } from "./calls.ts";
 import { useFile } from "./files.tsx";
 import { ItemView } from "./items.tsx";
 import { sizeOf, TAKEN } from "./media.ts";
@@ -27,20 +27,25 @@ import { useKnown } from "./use-known.ts";
 export function ConversationView({ sessionKey }: { sessionKey: string }) {
   const words = useWords().chat;
   const { me } = useWire();
-  const mayTalk = useMay("operator") && !isOthers(sessionKey, me.user_id);
+  const mayTalk = useMay("operator", "operator.write") && !isOthers(sessionKey, me.user_id);
+  const mayAnswer = useMay("operator", "operator.approvals");
   const conversation = useConversation(sessionKey, mayTalk);
   const { transcript, unreadable } = conversation;
   const known = useKnown(sessionKey, transcript.items);
   const { place, onScroll, toEnd } = useFollow();
   const approvals = (useApprovals(false).data ?? []).filter((one) => one.sessionKey !== undefined && shownKey(one.sessionKey, me.user_id) === sessionKey);
-  const items = withoutWaiting(known, approvals);
+  const session = useSessions().data?.find(({ key }) => key === sessionKey);
   // What began to wait before somebody looked here.
   const heard = new Set(transcript.items.map((item) => (item.kind === "approval" ? item.id : "")));
   const waiting = approvals.filter(({ id }) => !heard.has(id));
-  const waits = waiting.length > 0 || transcript.items.some((item) => item.kind === "approval" && item.state === "waiting");
+  const isKnown = waiting.length > 0 || transcript.items.some((item) => item.kind === "approval" && item.state === "waiting");
+  // Whoever may see no approvals, and came later, is told no more than that there is one.
+  const isToldOnly = !isKnown && !mayAnswer && transcript.running && (session?.waiting ?? 0) > 0;
+  const waits = isKnown || isToldOnly;
+  const items = isToldOnly ? withUnknownWaiting(known) : withoutWaiting(known, approvals);
   const activity = waits ? "approval" : transcript.activity;
   const named = parts(sessionKey);
-  const label = useSessions().data?.find(({ key }) => key === sessionKey)?.label;
+  const label = session?.label;
   if (isMissing(unreadable)) {
     return (
       <Page>

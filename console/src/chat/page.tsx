@@ -24,7 +24,7 @@ export function ChatPage() {
   const { key } = useParams({ strict: false }) as { key?: string };
   const sessions = useSessions();
   useListKeys();
-  const mayTalk = useMay("operator");
+  const mayTalk = useMay("operator", "operator.write");
   useEffect(() => {
     document.title = `${words.title} · Pintle`;
   }, [words]);
@@ -86,12 +86,13 @@ function Begin() {
   const words = useWords().chat;
   const navigate = useNavigate();
   const agents = useAgents().data ?? [];
-  const mayTalk = useMay("operator");
+  const mayTalk = useMay("operator", "operator.write");
+  const isOfRole = useMay("operator");
   const { me } = useWire();
   const [chosen, setChosen] = useState("");
   const agent = chosen || agents[0]?.id;
   if (!mayTalk) {
-    return <p className="px-2 text-muted">{words.mayNot}</p>;
+    return <p className="px-2 text-muted">{isOfRole ? words.mayNotKey : words.mayNot}</p>;
   }
   return (
     <div className="flex gap-2">

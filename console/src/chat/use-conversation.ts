@@ -152,6 +152,10 @@ export function useConversation(key: string, mayBegin: boolean): Conversation {
     if (AFTER_MESSAGE.includes(event.type) && event.delegationId === undefined && !tells(transcript.items, event.runId)) {
       void refetch();
     }
+    if (event.type === "approval.waiting" || event.type === "approval.decided") {
+      // How many wait stands with the conversation: of approvals alone not everybody is told.
+      void queries.invalidateQueries({ queryKey: ["sessions"] });
+    }
     if (ENDS.includes(event.type)) {
       void refetch();
       void queries.invalidateQueries({ queryKey: ["sessions"] });

@@ -89,6 +89,19 @@ impl Rights {
         })
     }
 
+    /// The scopes that give a key as much, in their words.
+    pub(crate) fn scopes(self) -> Vec<&'static str> {
+        let has = |scope: &KeyScope| match scope {
+            KeyScope::Read => self.read,
+            KeyScope::Write => self.talk != Talk::No,
+            KeyScope::Approvals => self.approve,
+            KeyScope::Pairing => false,
+            KeyScope::Guard => self.guard,
+            KeyScope::Admin => self.admin,
+        };
+        KeyScope::ALL.into_iter().filter(has).map(KeyScope::word).collect()
+    }
+
     pub(crate) fn has(self, right: Right) -> bool {
         match right {
             Right::SignedIn => self.signed_in,

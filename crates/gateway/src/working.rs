@@ -425,7 +425,8 @@ impl Shared {
     async fn decided(&self, run: &Run, approval: &Approval) -> bool {
         run.now_waits(Some(approval.id.clone()));
         self.announce_everywhere(approval).await;
-        run.event("approval.waiting", Some(json!({ "approvalId": approval.id, "tool": approval.tool })));
+        let waits = json!({ "approvalId": approval.id, "tool": approval.tool, "toolCallId": approval.tool_call_id });
+        run.event("approval.waiting", Some(waits));
         let deadline = run.name.is_once().then(|| Instant::now() + self.desk.limits.approval_wait);
         let answered = loop {
             let rung = self.desk.answers.notified();
