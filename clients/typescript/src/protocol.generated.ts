@@ -837,10 +837,10 @@ export type Methods = {
     readonly params: { readonly agentId?: string; readonly sessionKey?: string };
     readonly payload: { readonly messages: readonly ShownMessage[] };
   };
-  /** Least role: viewer. */
+  /** Least role: viewer; `resumed` where the turn was cut, such as by a restart, and goes on. */
   readonly "chat.session.status": {
     readonly params: { readonly agentId?: string; readonly sessionKey?: string };
-    readonly payload: { readonly isRunning: boolean; readonly runId: string | null; readonly activity: Activity | null };
+    readonly payload: { readonly isRunning: boolean; readonly runId: string | null; readonly activity: Activity | null; readonly resumed?: true };
   };
   /** Least role: operator; when the run ends; `parked` where the server goes away while a person is waited for. With `edits` the message takes the place of your message at `place`, from 0, of the `of` messages that `chat.history` has, once its gates allow it; what came after it leaves the conversation and stays in its journal. `at` is its `created_at`: if another message stands there by now, nothing is sent. `modelOverride` names any model (`PROVIDER/MODEL`) of a provider of the configuration, whatever it costs. */
   readonly "chat.send": {

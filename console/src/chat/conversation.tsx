@@ -76,7 +76,7 @@ export function ConversationView({ sessionKey }: { sessionKey: string }) {
         tabIndex={0}
         role="log"
         aria-label={words.said}
-        className="min-h-0 flex-1 overflow-y-auto -outline-offset-2!"
+        className="min-h-0 flex-1 overflow-y-auto [scrollbar-gutter:stable_both-edges] -outline-offset-2!"
         onScroll={onScroll}
       >
         <div className="mx-auto flex max-w-190 flex-col gap-2 px-6 py-4 max-sm:px-4">
@@ -134,7 +134,7 @@ function Composer({ conversation, waits, onSend }: { conversation: Conversation;
   };
   return (
     <div
-      className={clsx("border-t border-line", over && "bg-tint")}
+      className={clsx("overflow-hidden border-t border-line [scrollbar-gutter:stable_both-edges]", over && "bg-tint")}
       onDragOver={(event) => {
         if (mayAttach && event.dataTransfer.types.includes("Files")) {
           event.preventDefault();
@@ -200,11 +200,11 @@ function Composer({ conversation, waits, onSend }: { conversation: Conversation;
             event.target.value = "";
           }}
         />
-        <div className="mt-2 flex items-center gap-2">
+        <div className="mt-2 flex items-center gap-2 max-sm:flex-wrap">
           <Button disabled={!mayAttach} title={mayAttach ? undefined : words.files.notNow} onClick={() => chooser.current?.click()}>
             {words.files.attach}
           </Button>
-          <span id={about} className={clsx("mr-auto text-small text-muted", !isHeld && "max-sm:hidden")}>
+          <span id={about} className={clsx("mr-auto text-small text-muted", isHeld ? "max-sm:order-first max-sm:w-full" : "max-sm:hidden")}>
             {isHeld ? words.answerFirst : words.keys}
           </span>
           {transcript.running && (

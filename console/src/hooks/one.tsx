@@ -79,10 +79,11 @@ function OneHook({ hook }: { hook: Hook }) {
       <PageHead
         title={hook.name || hook.id}
         above={<Link to="/hooks" search={ofTenants(isElsewhere) as never}>{words.hooks.title}</Link>}
-        shown={
-          <>
-            <Name of={hook.name || hook.id} /> <StateSign hook={hook} />
-          </>
+        shown={<Name of={hook.name || hook.id} />}
+        below={
+          <div className="mt-1 flex flex-wrap items-center gap-x-2">
+            <StateSign hook={hook} />
+          </div>
         }
         answer={summary(hook, words)}
         actions={<Actions hook={hook} />}

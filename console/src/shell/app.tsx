@@ -25,6 +25,9 @@ const SignIn = lazy(async () => ({ default: (await import("./sign-in.tsx")).Sign
 const mayRetry = (count: number, error: unknown): boolean =>
   count < 2 && !(error instanceof RequestError && ["INVALID_REQUEST", "UNAUTHORIZED", "NOT_FOUND", "FAILED_PRECONDITION"].includes(error.code));
 
+/** How long what was read stays known after its page was left, in milliseconds: it is shown while the server is away. */
+const KEPT_MS = 3_600_000;
+
 function usePreferences(first: Spoken): { preferences: Preferences; spoken: Spoken } {
   const [scheme, setScheme] = useState(readScheme);
   const [spoken, setSpoken] = useState(first);
@@ -85,7 +88,7 @@ function Signed({ connection, preferences, pages, bad, again }: About) {
   const words = useWords();
   const [wantsIn, setWantsIn] = useState(bad !== undefined);
   // What somebody does fails at once where the network is away: it is not done later, when they no longer look.
-  const queries = useMemo(() => new QueryClient({ defaultOptions: { queries: { retry: mayRetry, staleTime: 2_000, refetchOnWindowFocus: false }, mutations: { networkMode: "always" } } }), []);
+  const queries = useMemo(() => new QueryClient({ defaultOptions: { queries: { retry: mayRetry, gcTime: KEPT_MS, staleTime: 2_000, refetchOnWindowFocus: false }, mutations: { networkMode: "always" } } }), []);
   const leave = useCallback(() => {
     void signOut().then(() => {
       connection.close();

@@ -93,6 +93,7 @@ impl Shared {
             if errand.resumes {
                 // What goes wrong before it goes on is told of it as well.
                 run.begins(&errand.turn);
+                run.was_cut();
             }
             let outcome = shared.work(&run, &errand).await.unwrap_or_else(RunOutcome::Failed);
             let turns: Vec<TurnId> = [Some(&errand.turn), run.id()].into_iter().flatten().cloned().collect();

@@ -66,8 +66,8 @@ const METHODS: &[MethodRow] = &[
     method(
         "chat.session.status",
         "{ agentId?: string, sessionKey?: string }",
-        "{ isRunning: boolean, runId: string | null, activity: Activity | null }",
-        "",
+        "{ isRunning: boolean, runId: string | null, activity: Activity | null, resumed?: true }",
+        "`resumed` where the turn was cut, such as by a restart, and goes on",
     ),
     method(
         "chat.send",
