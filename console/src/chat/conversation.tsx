@@ -88,6 +88,7 @@ export function ConversationView({ sessionKey }: { sessionKey: string }) {
           {waiting.map(({ id, tool }) => (
             <ItemView key={id} item={{ kind: "approval", id, tool, state: "waiting" }} sessionKey={sessionKey} turn={undefined} edit={undefined} mayEdit={false} />
           ))}
+          {transcript.running && transcript.resumed === true && <p className="border-l-3 border-ask px-3 text-muted">{words.resumed}</p>}
           <p role="status" className="min-h-5 text-small text-muted">
             {transcript.running && (words.activities[activity as keyof typeof words.activities] ?? words.activities.thinking)}
           </p>

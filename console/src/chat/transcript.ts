@@ -51,6 +51,8 @@ export interface Transcript {
   readonly running: boolean;
   readonly activity: string;
   readonly runId: string | undefined;
+  /** Whether the turn was cut, and goes on. */
+  readonly resumed?: boolean;
 }
 
 export const EMPTY: Transcript = { items: [], running: false, activity: "", runId: undefined };
@@ -266,7 +268,7 @@ export function heard(before: Transcript, event: RunEvent): Transcript {
   const of = (id: string): Heard => ({ id, runId: event.runId, below: event.delegationId });
   switch (event.type) {
     case "run.started":
-      return below ? before : { ...before, running: true, runId: event.runId, activity: "", items: [...closed(items), { kind: "asked", text: event.payload.message, runId: event.runId }] };
+      return below ? before : { ...before, running: true, resumed: false, runId: event.runId, activity: "", items: [...closed(items), { kind: "asked", text: event.payload.message, runId: event.runId }] };
     case "chunk":
       return below ? before : { ...before, running: true, items: piece(items, { text: event.payload.content }) };
     case "thinking":

@@ -53,6 +53,7 @@ export const chat = {
   openApproval: "Open the approval",
   othersAnswer: "Somebody who may approve has to answer.",
   stopped: "Stopped.",
+  resumed: "The turn was cut, such as by a restart of the server, and goes on from its last step. What the agent was writing then begins anew.",
   edit: "Edit and retry",
   editNamed: (text: string) => `Edit and retry: ${text}`,
   editing: "You are editing an earlier message. When you send it, everything after it leaves the conversation.",

@@ -53,6 +53,7 @@ export const chat: Words["chat"] = {
   openApproval: "打开审批",
   othersAnswer: "须由有审批权限的人回答。",
   stopped: "已停止。",
+  resumed: "本轮曾中断（例如服务器重启），现从最后一步继续；当时正在写的内容会重新开始。",
   edit: "编辑并重试",
   editNamed: (text) => `编辑并重试：${text}`,
   editing: "您正在编辑较早的消息。发送后，它之后的所有内容都会从对话中移除。",
