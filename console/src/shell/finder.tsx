@@ -115,7 +115,7 @@ function useTurns(): Found[] {
 /** What may have an id that is none of what is listed: it is older, or nobody looks for it by a name. */
 function useById(): (id: string) => readonly Found[] {
   const { find } = useWords();
-  const approves = useMay("operator");
+  const approves = useMay("operator", "operator.approvals");
   const of = (id: string, kind: string, page: string): Found => ({ id: `${page} ${id}`, name: id, kind, does: `${page}/${id}` });
   return (id) => [of(id, find.turn, "/turns"), of(id, find.execution, "/executions"), ...(approves ? [of(id, find.approval, "/approvals")] : [])];
 }

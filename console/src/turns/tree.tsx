@@ -13,6 +13,8 @@ import type { Shown } from "./view.ts";
 /** How high a row is, in pixels: with a finger it is aimed at, too. */
 const ROW_PX = 28;
 const TOUCH_ROW_PX = 44;
+/** Where there is no room beside the tree, so many rows scroll with the page; of more, what one of them tells would be far below. */
+const FEW = 20;
 const isSmall = (): boolean => matchMedia("(max-width: 639px)").matches;
 
 /** The parts of a turn as a tree with bars. The row that is chosen has the keys. */
@@ -78,7 +80,7 @@ export function Tree({ rows, length, chosen, choose, turn, label }: { rows: read
       tabIndex={0}
       aria-activedescendant={isSeen ? `row-${at}` : undefined}
       onKeyDown={keys}
-      className="max-h-[calc(100dvh-200px)] min-h-40 overflow-x-hidden overflow-y-auto -outline-offset-2! max-lg:max-h-[60dvh]"
+      className={clsx("max-h-[calc(100dvh-200px)] min-h-40 overflow-x-hidden overflow-y-auto -outline-offset-2!", rows.length > FEW ? "max-lg:max-h-[60dvh]" : "max-lg:max-h-none")}
     >
       <div role="none" className="relative w-full" style={{ height: virtual.getTotalSize() }}>
         {seen.map(({ index, start }) => {
