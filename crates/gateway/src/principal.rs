@@ -234,3 +234,19 @@ pub(crate) fn somebody(user: &str, role: CallerRole) -> Principal {
         until: None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_key_gives_is_told_in_the_words_of_scopes() {
+        let of = |scope: KeyScope| Rights::of_scopes(&[scope]).scopes();
+        assert_eq!(of(KeyScope::Read), ["operator.read"]);
+        assert_eq!(of(KeyScope::Write), ["operator.read", "operator.write"]);
+        assert_eq!(of(KeyScope::Approvals), ["operator.approvals"]);
+        assert_eq!(of(KeyScope::Guard), ["operator.guard"]);
+        let all = ["operator.read", "operator.write", "operator.approvals", "operator.guard", "operator.admin"];
+        assert_eq!((of(KeyScope::Admin), Rights::all().scopes()), (all.to_vec(), all.to_vec()));
+    }
+}
