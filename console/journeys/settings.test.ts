@@ -80,7 +80,7 @@ test("a key that is revoked while a page is open ends the page, which says why",
   await byToken.getByRole("button", { name: en.settings.devices.end, exact: true }).waitFor();
   await done(admin, "anna", "api_keys.revoke", { id: apiKey.id });
   await page.locator("input[name=token]").waitFor();
-  await page.getByRole("status").getByText(en.signIn.outAbout).waitFor();
+  await page.getByRole("status").getByText(en.signIn.takenAbout).waitFor();
   // It was the key, and nothing else: it lets nobody in any more, and the other session goes on alone.
   await page.locator("input[name=token]").fill(key);
   await page.locator("button[type=submit]").click();

@@ -792,10 +792,10 @@ export type TurnExecution = {
 
 /** What each method takes and gives. */
 export type Methods = {
-  /** Anybody; the first request of a connection. */
+  /** Anybody; the first request of a connection; `scopes` are what it may do of what its role allows. */
   readonly "connect": {
     readonly params: { readonly token?: string; readonly user_id?: string; readonly tenant_id?: string; readonly tenant_hint?: string; readonly tenant_scope?: string; readonly consoleKey?: string; readonly protocolVersion?: 3; readonly protocol_version?: unknown; readonly sender_id?: string; readonly locale?: string; readonly client?: unknown; readonly version?: unknown; readonly pairing?: unknown };
-    readonly payload: { readonly protocol: 3; readonly role: CallerRole; readonly user_id: string; readonly tenant_id: string; readonly is_owner: boolean; readonly is_master_scope: boolean; readonly edition: Edition; readonly server: { readonly name: string; readonly version: string }; readonly tenant_name: string; readonly tenant_slug: string };
+    readonly payload: { readonly protocol: 3; readonly role: CallerRole; readonly user_id: string; readonly tenant_id: string; readonly is_owner: boolean; readonly is_master_scope: boolean; readonly edition: Edition; readonly server: { readonly name: string; readonly version: string }; readonly tenant_name: string; readonly tenant_slug: string; readonly scopes: readonly KeyScope[] };
   };
   /** Least role: viewer; `allTenants`: owners only, each agent once for each tenant. */
   readonly "agents.list": {
@@ -837,10 +837,10 @@ export type Methods = {
     readonly params: { readonly agentId?: string; readonly sessionKey?: string };
     readonly payload: { readonly messages: readonly ShownMessage[] };
   };
-  /** Least role: viewer. */
+  /** Least role: viewer; `resumed` where the turn was cut, such as by a restart, and goes on. */
   readonly "chat.session.status": {
     readonly params: { readonly agentId?: string; readonly sessionKey?: string };
-    readonly payload: { readonly isRunning: boolean; readonly runId: string | null; readonly activity: Activity | null };
+    readonly payload: { readonly isRunning: boolean; readonly runId: string | null; readonly activity: Activity | null; readonly resumed?: true };
   };
   /** Least role: operator; when the run ends; `parked` where the server goes away while a person is waited for. With `edits` the message takes the place of your message at `place`, from 0, of the `of` messages that `chat.history` has, once its gates allow it; what came after it leaves the conversation and stays in its journal. `at` is its `created_at`: if another message stands there by now, nothing is sent. `modelOverride` names any model (`PROVIDER/MODEL`) of a provider of the configuration, whatever it costs. */
   readonly "chat.send": {
@@ -1107,15 +1107,15 @@ export type RunEvents = {
   readonly "thinking": { readonly content: string };
   /** as permitted; empty for a call whose arguments cannot be read: its `tool.result` says why */
   readonly "tool.call": { readonly name: string; readonly id: string; readonly arguments: { readonly [member: string]: unknown } };
-  /** the first 1,000 characters of the result */
-  readonly "tool.result": { readonly name: string; readonly id: string; readonly is_error: boolean; readonly arguments: { readonly [member: string]: unknown }; readonly result: string };
+  /** the first 1,000 characters of the result; `answeredByHook` where a hook answered in the tool's place */
+  readonly "tool.result": { readonly name: string; readonly id: string; readonly is_error: boolean; readonly arguments: { readonly [member: string]: unknown }; readonly result: string; readonly answeredByHook?: true };
   readonly "activity": Activity;
   /** an answer that calls of tools followed, or what a tool says to the user */
   readonly "block.reply": { readonly content: string };
   readonly "run.retrying": { readonly attempt: number; readonly maxAttempts: number };
   /** of a call, also its `arguments` as hooks left them */
   readonly "hook.blocked": { readonly hookId: string | null; readonly name: string; readonly event: CheckpointName; readonly reason: string; readonly toolCallId?: string; readonly tool?: string; readonly arguments?: { readonly [member: string]: unknown } };
-  readonly "approval.waiting": { readonly approvalId: string; readonly tool: string };
+  readonly "approval.waiting": { readonly approvalId: string; readonly tool: string; readonly toolCallId: string };
   readonly "approval.decided": { readonly approvalId: string; readonly state: ApprovalState };
   /** `media` are the files for the user: `GET /v1/media/ID` */
   readonly "run.completed": { readonly content: string; readonly usage: Usage; readonly media?: readonly string[] };

@@ -1,6 +1,7 @@
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
 
+import { Beyond } from "../ui/beyond.tsx";
 import { ChooseTenants } from "../ui/choose.tsx";
 import { EVERY_TENANT, useEverywhere } from "../ui/every-tenant.ts";
 import { ExactText } from "../ui/exact.tsx";
@@ -26,7 +27,12 @@ const idOf = ({ id }: Approval): string => id;
 /** What waits for a person, and what was said. */
 export function ApprovalsPage() {
   const { notFound } = useWords();
-  return useMay("operator") ? (
+  const may = useMay("operator", "operator.approvals");
+  const isOfRole = useMay("operator");
+  if (isOfRole && !may) {
+    return <Beyond scope="operator.approvals" />;
+  }
+  return may ? (
     <Queue />
   ) : (
     <Page>
@@ -48,7 +54,7 @@ function Queue() {
   const set = (name: string, value: string | undefined): void => void navigate({ to: "/approvals", search: (before: Record<string, unknown>) => ({ ...before, [name]: value }) as never, replace: true });
   return (
     <Page>
-      <PageHead title={words.title} answer={found.data === undefined ? words.loading : words.answer(waiting)} />
+      <PageHead title={words.title} answer={found.data !== undefined ? words.answer(waiting) : found.error === null ? words.loading : ""} />
       <div className="mb-3 flex flex-wrap items-center gap-3">
         <Check label={words.showAll} checked={all} onChange={(event) => set("all", event.target.checked ? "yes" : undefined)} />
         <ChooseTenants value={everywhere ? EVERY_TENANT : ""} choose={(to) => set("tenant", to === "" ? undefined : to)} />

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "@tanstack/react-router";
 
+import { Beyond } from "../ui/beyond.tsx";
 import { ofTenants } from "../ui/every-tenant.ts";
 import { JsonDiff } from "../ui/diff.tsx";
 import { HookLink } from "../ui/hook-link.tsx";
@@ -27,7 +28,8 @@ export function ApprovalPage() {
   const words = useWords().approvals;
   const { id } = useParams({ strict: false }) as { id: string };
   const { connection } = useWire();
-  const may = useMay("operator");
+  const may = useMay("operator", "operator.approvals");
+  const isOfRole = useMay("operator");
   const found = useQuery({
     enabled: may,
     queryKey: ["approvals", "one", id],
@@ -37,6 +39,9 @@ export function ApprovalPage() {
   });
   if (found.data !== undefined) {
     return <One key={id} approval={found.data} />;
+  }
+  if (isOfRole && !may) {
+    return <Beyond scope="operator.approvals" />;
   }
   // Whoever may see no approval sees none, whether it is there or not.
   const isGone = !may || isMissing(found.error);

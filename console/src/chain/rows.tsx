@@ -38,7 +38,7 @@ export function Rows({ all, past }: { all: readonly AskedAt[]; past: Past | unde
               {lines.map((line, at) => {
                 const then = past?.hooks.get(hookKey(event, line.name === "" && "hookId" in line ? line.hookId : line.name));
                 return "hookId" in line ? (
-                  <RuleLine key={line.hookId} number={earlier + at + 1} line={line} then={past === undefined ? undefined : <Then hook={then} />} />
+                  <RuleLine key={line.hookId} number={earlier + at + 1} line={line} then={past === undefined || isUntold(line, then) ? undefined : <Then hook={then} />} />
                 ) : (
                   <ConfiguredLine key={`${line.name} ${line.origin}`} number={earlier + at + 1} line={line} then={past === undefined ? undefined : <Then hook={then} />} />
                 );
@@ -50,6 +50,9 @@ export function Rows({ all, past }: { all: readonly AskedAt[]; past: Past | unde
     </Card>
   );
 }
+
+/** Whether nothing tells what a rule did then: records do not name what is shipped and was off, so nobody knows whether it was there. */
+const isUntold = (line: ChainLine, then: TurnHook | undefined): boolean => then === undefined && line.state === "off" && line.scope === "global";
 
 /** What a hook did when the event happened. */
 function Then({ hook }: { hook: TurnHook | undefined }) {

@@ -85,12 +85,30 @@ export function withAnswers(items: readonly Item[], approvals: readonly Approval
   });
 }
 
-/** The items without the calls that wait for a person: their approvals stand for them. */
+/** Whether nothing came of a call yet. */
+const isOpen = (item: Item): item is CallItem => item.kind === "call" && item.below === undefined && item.result === undefined && item.blocked === undefined;
+
+/** The items without the calls that wait for a person: their approvals stand for them, with what the calls ask for. Whoever may
+ * see no approvals knows of those that they heard of. */
 export function withoutWaiting(items: readonly Item[], approvals: readonly Approval[]): readonly Item[] {
   const runs = runsOf(items);
-  const waits = (item: CallItem, run: string | undefined): boolean =>
-    item.result === undefined &&
-    item.blocked === undefined &&
-    approvals.some((one) => one.state === "waiting" && one.tool_call_id === item.id && (run === undefined || one.turn_id === run));
-  return items.filter((item, at) => item.kind !== "call" || item.below !== undefined || !waits(item, runs[at]));
+  const known = approvals.flatMap(({ state, tool_call_id: call, turn_id: runId }) => (state === "waiting" ? [{ call, runId }] : []));
+  const heard = items.flatMap((item) => (item.kind === "approval" && item.state === "waiting" && item.call !== undefined ? [{ call: item.call, runId: item.runId }] : []));
+  const all = [...known, ...heard];
+  const waits = (item: CallItem, run: string | undefined): boolean => all.some(({ call, runId }) => call === item.id && (run === undefined || runId === run));
+  const inputs = new Map(items.flatMap((item, at) => (isOpen(item) && item.input !== undefined && waits(item, runs[at]) ? [[item.id, item.input] as const] : [])));
+  return items.flatMap((item, at): readonly Item[] => {
+    if (isOpen(item) && waits(item, runs[at])) {
+      return [];
+    }
+    const input = item.kind === "approval" && item.state === "waiting" && item.call !== undefined ? inputs.get(item.call) : undefined;
+    return [item.kind === "approval" && input !== undefined ? { ...item, input } : item];
+  });
+}
+
+/** The items of a turn that waits, where nobody knows for which call: no call of it is said to run, and the only one that is open is the one. */
+export function withUnknownWaiting(items: readonly Item[]): readonly Item[] {
+  const last = items.findLastIndex(({ kind }) => kind === "asked");
+  const open = items.filter((item, at) => at > last && isOpen(item));
+  return items.map((item, at) => (at > last && isOpen(item) ? { ...item, held: open.length === 1 ? "waits" : "unknown" } : item));
 }

@@ -11,7 +11,7 @@ import { isMissing } from "../wire/missing.ts";
 import { useApprovals, useSessions } from "../wire/queries.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
-import { withoutWaiting } from "./calls.ts";
+import { withoutWaiting, withUnknownWaiting } from "./calls.ts";
 import { useFile } from "./files.tsx";
 import { ItemView } from "./items.tsx";
 import { sizeOf, TAKEN } from "./media.ts";
@@ -27,20 +27,25 @@ import { useKnown } from "./use-known.ts";
 export function ConversationView({ sessionKey }: { sessionKey: string }) {
   const words = useWords().chat;
   const { me } = useWire();
-  const mayTalk = useMay("operator") && !isOthers(sessionKey, me.user_id);
+  const mayTalk = useMay("operator", "operator.write") && !isOthers(sessionKey, me.user_id);
+  const mayAnswer = useMay("operator", "operator.approvals");
   const conversation = useConversation(sessionKey, mayTalk);
   const { transcript, unreadable } = conversation;
   const known = useKnown(sessionKey, transcript.items);
   const { place, onScroll, toEnd } = useFollow();
   const approvals = (useApprovals(false).data ?? []).filter((one) => one.sessionKey !== undefined && shownKey(one.sessionKey, me.user_id) === sessionKey);
-  const items = withoutWaiting(known, approvals);
+  const session = useSessions().data?.find(({ key }) => key === sessionKey);
   // What began to wait before somebody looked here.
   const heard = new Set(transcript.items.map((item) => (item.kind === "approval" ? item.id : "")));
   const waiting = approvals.filter(({ id }) => !heard.has(id));
-  const waits = waiting.length > 0 || transcript.items.some((item) => item.kind === "approval" && item.state === "waiting");
+  const isKnown = waiting.length > 0 || transcript.items.some((item) => item.kind === "approval" && item.state === "waiting");
+  // Whoever may see no approvals, and came later, is told no more than that there is one.
+  const isToldOnly = !isKnown && !mayAnswer && transcript.running && (session?.waiting ?? 0) > 0;
+  const waits = isKnown || isToldOnly;
+  const items = isToldOnly ? withUnknownWaiting(known) : withoutWaiting(known, approvals);
   const activity = waits ? "approval" : transcript.activity;
   const named = parts(sessionKey);
-  const label = useSessions().data?.find(({ key }) => key === sessionKey)?.label;
+  const label = session?.label;
   if (isMissing(unreadable)) {
     return (
       <Page>
@@ -71,7 +76,7 @@ export function ConversationView({ sessionKey }: { sessionKey: string }) {
         tabIndex={0}
         role="log"
         aria-label={words.said}
-        className="min-h-0 flex-1 overflow-y-auto -outline-offset-2!"
+        className="min-h-0 flex-1 overflow-y-auto [scrollbar-gutter:stable_both-edges] -outline-offset-2!"
         onScroll={onScroll}
       >
         <div className="mx-auto flex max-w-190 flex-col gap-2 px-6 py-4 max-sm:px-4">
@@ -83,6 +88,7 @@ export function ConversationView({ sessionKey }: { sessionKey: string }) {
           {waiting.map(({ id, tool }) => (
             <ItemView key={id} item={{ kind: "approval", id, tool, state: "waiting" }} sessionKey={sessionKey} turn={undefined} edit={undefined} mayEdit={false} />
           ))}
+          {transcript.running && transcript.resumed === true && <p className="border-l-3 border-ask px-3 text-muted">{words.resumed}</p>}
           <p role="status" className="min-h-5 text-small text-muted">
             {transcript.running && (words.activities[activity as keyof typeof words.activities] ?? words.activities.thinking)}
           </p>
@@ -129,7 +135,7 @@ function Composer({ conversation, waits, onSend }: { conversation: Conversation;
   };
   return (
     <div
-      className={clsx("border-t border-line", over && "bg-tint")}
+      className={clsx("overflow-hidden border-t border-line [scrollbar-gutter:stable_both-edges]", over && "bg-tint")}
       onDragOver={(event) => {
         if (mayAttach && event.dataTransfer.types.includes("Files")) {
           event.preventDefault();
@@ -195,11 +201,11 @@ function Composer({ conversation, waits, onSend }: { conversation: Conversation;
             event.target.value = "";
           }}
         />
-        <div className="mt-2 flex items-center gap-2">
+        <div className="mt-2 flex items-center gap-2 max-sm:flex-wrap">
           <Button disabled={!mayAttach} title={mayAttach ? undefined : words.files.notNow} onClick={() => chooser.current?.click()}>
             {words.files.attach}
           </Button>
-          <span id={about} className={clsx("mr-auto text-small text-muted", !isHeld && "max-sm:hidden")}>
+          <span id={about} className={clsx("mr-auto text-small text-muted", isHeld ? "max-sm:order-first max-sm:w-full" : "max-sm:hidden")}>
             {isHeld ? words.answerFirst : words.keys}
           </span>
           {transcript.running && (

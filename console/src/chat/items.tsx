@@ -20,6 +20,7 @@ import { useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { Files } from "./files.tsx";
 import type { Blocked, Item } from "./transcript.ts";
+import { outcomeOf } from "./outcome.ts";
 import { hooksOf } from "./turn-hooks.ts";
 
 const MarkdownText = lazy(() => import("../ui/markdown.tsx"));
@@ -166,17 +167,12 @@ interface Place {
   readonly sessionKey: string;
 }
 
-/** The sign and the word for what came of a call. Of a call that was read from the history nobody knows whether it ran. */
-function outcome(item: Of<"call">, words: ReturnType<typeof useWords>["chat"]): ["block" | "error" | "off" | "allow", string] {
-  if (item.blocked !== undefined) return ["block", words.blocked];
-  if (item.isError !== undefined) return item.isError ? ["error", words.failed] : ["allow", words.ran];
-  return ["off", item.result === undefined ? words.runs : words.called];
-}
 
 /** A call of a tool: what was asked for, and what came of it. */
 function Call({ item, turn, sessionKey }: { item: Of<"call"> } & Place) {
   const words = useWords().chat;
-  const [kind, word] = outcome(item, words);
+  const [kind, outcome] = outcomeOf(item);
+  const word = words[outcome];
   const head = item.input?.["command"] ?? item.input?.["cmd"] ?? item.input?.["path"] ?? "";
   return (
     <div className={clsx("rounded-md border border-line bg-surface px-3 py-1.5", item.blocked !== undefined && "border-l-3 border-l-block")} data-kind="call">
@@ -196,7 +192,7 @@ function Call({ item, turn, sessionKey }: { item: Of<"call"> } & Place) {
           )}
         </div>
       </details>
-      {item.answered !== undefined && <Answered approval={item.answered} />}
+      {item.answered !== undefined && <Answered approval={item.answered} failed={outcome === "approvedFailed"} />}
       {/* A refusal by a person says more than the refusal that the agent read. */}
       {item.blocked !== undefined && !isRefusedBy(item) && <Why blocked={item.blocked} turn={turn} sessionKey={sessionKey} />}
     </div>
@@ -205,13 +201,13 @@ function Call({ item, turn, sessionKey }: { item: Of<"call"> } & Place) {
 
 const isRefusedBy = ({ answered, blocked }: Of<"call">): boolean => answered?.state === "refused" && blocked?.hookId === null && blocked.name === "";
 
-/** What a person said about a call: yes or no, who, and why. */
-function Answered({ approval }: { approval: Approval }) {
+/** What a person said about a call: yes or no, who, and why. Of one that failed the sign above says both. */
+function Answered({ approval, failed }: { approval: Approval; failed: boolean }) {
   const words = useWords();
   return (
     <p className="mt-1 flex flex-wrap items-center gap-x-2" data-testid="answered">
-      <StateWord approval={approval} />
-      {approval.answered_by !== undefined && <span>{words.approvals.answeredBy(approval.answered_by)}</span>}
+      {!failed && <StateWord approval={approval} />}
+      {approval.answered_by !== undefined && <span>{failed ? words.chat.approvedBy(approval.answered_by) : words.approvals.answeredBy(approval.answered_by)}</span>}
       {approval.note !== undefined && approval.note !== "" && (
         <span className="text-muted">
           <SaidText text={approval.note} />
@@ -273,7 +269,7 @@ function BlockedMessage({ item, turn, sessionKey }: { item: Of<"blocked"> } & Pl
 function Waits({ item }: { item: Of<"approval"> }) {
   const words = useWords();
   const { connection } = useWire();
-  const may = useMay("operator");
+  const may = useMay("operator", "operator.approvals");
   const found = useQuery({
     queryKey: ["approvals", "one", item.id],
     queryFn: async () => (await connection.request("approvals.get", { id: item.id })).approval,
@@ -286,10 +282,13 @@ function Waits({ item }: { item: Of<"approval"> }) {
       <p className="mb-1 flex flex-wrap items-center gap-2">
         {item.state === "waiting" && <Sign kind="ask" word={words.chat.waits} />}
         <code className="font-semibold"><Name of={item.tool} /></code>
-        <Link to="/approvals/$id" params={{ id: item.id }} className="text-accent underline">
-          {words.chat.openApproval}
-        </Link>
+        {may && (
+          <Link to="/approvals/$id" params={{ id: item.id }} className="text-accent underline">
+            {words.chat.openApproval}
+          </Link>
+        )}
       </p>
+      {approval === undefined && item.input !== undefined && <CallView tool={item.tool} input={item.input} />}
       {approval === undefined ? (
         item.state === "waiting" && <p className="text-muted">{may && found.error === null ? words.approvals.loading : words.chat.othersAnswer}</p>
       ) : (

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Approval, TurnDetail, TurnLine, TurnSpan } from "../wire/types.ts";
-import { callKey, withAnswers, withoutWaiting } from "./calls.ts";
+import { callKey, withAnswers, withoutWaiting, withUnknownWaiting } from "./calls.ts";
 import { outcomesOf, withKnownOutcomes } from "./known-turns.ts";
 import type { Item } from "./transcript.ts";
 
@@ -60,4 +60,26 @@ test("a call that waits for a person stands once: as its approval", () => {
   expect(withoutWaiting(items, [approval])).toEqual([asked("a", "0"), call, asked("b", "1"), done]);
   expect(withoutWaiting(items, [{ ...approval, state: "approved" }])).toEqual(items);
   expect(withoutWaiting(items, [])).toEqual(items);
+});
+
+test("a call that waits stands once for whoever may see no approvals, with what it asks for", () => {
+  const call: Item = { kind: "call", id: "c", name: "write_file", input: { path: "notes.txt" } };
+  const waits: Item = { kind: "approval", id: "x", tool: "write_file", state: "waiting", call: "c", runId: "1" };
+  expect(withoutWaiting([asked("b", "1"), call, waits], [])).toEqual([asked("b", "1"), { ...waits, input: { path: "notes.txt" } }]);
+  const over: Item = { ...waits, state: "approved" };
+  expect(withoutWaiting([asked("b", "1"), call, over], [])).toEqual([asked("b", "1"), call, over]);
+});
+
+test("who came later and may see no approvals is not told that a call runs which waits", () => {
+  const call: Item = { kind: "call", id: "c", name: "exec" };
+  const done: Item = { ...call, result: "a" };
+  expect(withUnknownWaiting([asked("a", "0"), call, asked("b", "1"), done, call])).toEqual([asked("a", "0"), call, asked("b", "1"), done, { ...call, held: "waits" }]);
+  expect(withUnknownWaiting([asked("b", "1"), call, { ...call, id: "d" }])).toEqual([asked("b", "1"), { ...call, held: "unknown" }, { ...call, id: "d", held: "unknown" }]);
+});
+
+test("that a hook answered in the tool's place is read from the turn", () => {
+  const call: TurnSpan = { id: "1", parentId: null, kind: "call", name: "get_weather", round: 1, startMs: 0, durationMs: 1, toolCallId: "c", result: "a" };
+  const decided: TurnSpan = { id: "2", parentId: "1", kind: "checkpoint", name: "before_tool", round: 1, startMs: 0, durationMs: 1, toolCallId: "c", answeredByHook: true };
+  const outcomes = outcomesOf({ turn: turn("1", "a"), parentTurnId: null, parentSpanId: null, durationMs: 1, truncated: false, spans: [call, decided] });
+  expect([...outcomes.values()]).toEqual([{ isError: false, byHook: true }]);
 });

@@ -6,7 +6,7 @@ import { type CallItem, callKey, withCalls } from "./calls.ts";
 import type { Item } from "./transcript.ts";
 
 /** What came of a call: a hook stopped it, or it ran, well or not. */
-export type Outcome = Pick<CallItem, "blocked" | "isError">;
+export type Outcome = Pick<CallItem, "blocked" | "byHook" | "isError">;
 
 /** What came of the calls of a turn, by the call. */
 export function outcomesOf({ turn, spans }: TurnDetail): ReadonlyMap<string, Outcome> {
@@ -18,10 +18,11 @@ export function outcomesOf({ turn, spans }: TurnDetail): ReadonlyMap<string, Out
   // The name of a call comes once in a round.
   const later = (id: string, round: number): number => (rounds.get(id) ?? []).filter((other) => other > round).length;
   const ran = spans.filter(({ kind, toolCallId, result }) => kind === "call" && toolCallId !== undefined && result !== undefined);
+  const inPlace = new Set(spans.flatMap(({ round, toolCallId, answeredByHook }) => (answeredByHook === true && toolCallId !== undefined ? [`${round} ${toolCallId}`] : [])));
   const stopped = spans.filter(({ toolCallId, ruling }) => toolCallId !== undefined && signOf(ruling) === "block");
   const keyOf = (id: string, round: number): string => callKey(turn.turnId, id, later(id, round));
   return new Map<string, Outcome>([
-    ...ran.map(({ toolCallId: id = "", round, isError }): [string, Outcome] => [keyOf(id, round), { isError: isError === true }]),
+    ...ran.map(({ toolCallId: id = "", round, isError }): [string, Outcome] => [keyOf(id, round), { isError: isError === true, ...(inPlace.has(`${round} ${id}`) ? { byHook: true } : {}) }]),
     ...stopped.map((span): [string, Outcome] => {
       const hook = deciding(span);
       const id = span.toolCallId ?? "";

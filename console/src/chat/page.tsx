@@ -2,6 +2,7 @@ import { Link, Navigate, useNavigate, useParams } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 
 import { Button } from "../ui/button.tsx";
+import { toldApart, toTheSecond } from "../ui/apart.ts";
 import { clsx } from "../ui/clsx.ts";
 import { Select } from "../ui/field.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
@@ -11,7 +12,7 @@ import { When } from "../ui/when.tsx";
 import { useAgents, useSessions } from "../wire/queries.ts";
 import type { SessionLine } from "../wire/types.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
-import { useWords } from "../words/use-words.ts";
+import { useLanguage, useWords } from "../words/use-words.ts";
 import { ConversationView } from "./conversation.tsx";
 import { keptKey, newKey, parts, shownKey } from "./session-key.ts";
 
@@ -23,8 +24,10 @@ export function ChatPage() {
   const { me } = useWire();
   const { key } = useParams({ strict: false }) as { key?: string };
   const sessions = useSessions();
+  const moment = toTheSecond(useLanguage());
+  const apart = toldApart((sessions.data ?? []).map((session) => ({ key: session.key, name: called(session), when: moment.format(new Date(session.updated)) })));
   useListKeys();
-  const mayTalk = useMay("operator");
+  const mayTalk = useMay("operator", "operator.write");
   useEffect(() => {
     document.title = `${words.title} · Pintle`;
   }, [words]);
@@ -40,7 +43,7 @@ export function ChatPage() {
         <ul className="mt-2" data-conversations>
           {(sessions.data ?? []).map((session) => (
             <li key={session.key}>
-              <SessionLink session={session} />
+              <SessionLink session={session} apart={apart.get(session.key)} />
             </li>
           ))}
         </ul>
@@ -61,11 +64,15 @@ export function ChatPage() {
   );
 }
 
-function SessionLink({ session }: { session: SessionLine }) {
+/** What a conversation is called. */
+const called = (session: SessionLine): string => session.label || parts(session.key)?.conversation || session.key;
+
+/** A conversation in the list; `apart` tells it from others that are called the same. */
+function SessionLink({ session, apart }: { session: SessionLine; apart: string | undefined }) {
   const { me } = useWire();
   return (
     <Link to="/chat/$key" params={{ key: keptKey(session.key, me.user_id) }} className="block rounded px-2 py-1 hover:bg-raised max-sm:min-h-11" activeProps={{ className: "bg-tint! font-semibold", "aria-current": "page" }}>
-      <span className="block truncate"><Name of={session.label || parts(session.key)?.conversation || session.key} /></span>
+      <span className="block truncate"><Name of={called(session)} /></span>
       <span className="block truncate text-small text-muted">
         <Name of={session.agentId} />
         {session.userId !== undefined && (
@@ -77,6 +84,7 @@ function SessionLink({ session }: { session: SessionLine }) {
         {" · "}
         <When at={session.updated} />
       </span>
+      {apart !== undefined && <span className="block truncate text-small text-muted">{apart}</span>}
     </Link>
   );
 }
@@ -86,12 +94,13 @@ function Begin() {
   const words = useWords().chat;
   const navigate = useNavigate();
   const agents = useAgents().data ?? [];
-  const mayTalk = useMay("operator");
+  const mayTalk = useMay("operator", "operator.write");
+  const isOfRole = useMay("operator");
   const { me } = useWire();
   const [chosen, setChosen] = useState("");
   const agent = chosen || agents[0]?.id;
   if (!mayTalk) {
-    return <p className="px-2 text-muted">{words.mayNot}</p>;
+    return <p className="px-2 text-muted">{isOfRole ? words.mayNotKey : words.mayNot}</p>;
   }
   return (
     <div className="flex gap-2">

@@ -82,6 +82,17 @@ test("whether a call ran is known to whoever was there, and not told by the hist
   expect(fromHistory(said).items[1]).not.toHaveProperty("isError");
 });
 
+test("that a hook answered in the tool's place is told, and stays known", () => {
+  const live = heard(EMPTY, event("tool.result", { id: "1", name: "get_weather", arguments: {}, result: "15", is_error: false, answeredByHook: true }));
+  expect(live.items[0]).toMatchObject({ isError: false, byHook: true });
+  const said = [
+    { role: "user" as const, content: "hi" },
+    { role: "assistant" as const, content: "", tool_calls: [{ id: "1", type: "function" as const, function: { name: "get_weather", arguments: "{}" } }] },
+    { role: "tool" as const, content: "15", tool_call_id: "1" },
+  ];
+  expect(fromHistory(said, live).items[1]).toMatchObject({ byHook: true });
+});
+
 test("a message that was stopped says why once", () => {
   const items = all(event("hook.blocked", { hookId: null, name: "gate", event: "user_prompt_submit", reason: "no" }), event("run.failed", { error: "hook blocked user_prompt_submit: no" }));
   expect(items).toEqual([{ kind: "blocked", blocked: { hookId: null, name: "gate", event: "user_prompt_submit", reason: "no" } }]);
@@ -113,14 +124,14 @@ test("names of conversations go both ways", () => {
 });
 
 test("a turn that goes on and is not kept yet stays below what is kept", () => {
-  const live = [started("a", "one"), refused("a", "first"), event("run.completed", { content: "", usage: USAGE }, { runId: "a" }), started("b", "two"), event("approval.waiting", { approvalId: "p", tool: "exec" }, { runId: "b" })].reduce(heard, EMPTY);
+  const live = [started("a", "one"), refused("a", "first"), event("run.completed", { content: "", usage: USAGE }, { runId: "a" }), started("b", "two"), event("approval.waiting", { approvalId: "p", tool: "exec", toolCallId: "c" }, { runId: "b" })].reduce(heard, EMPTY);
   const kept = fromHistory(SAID("one"), live);
   expect(unkept(live, kept.items)).toEqual([
     { kind: "asked", text: "two", runId: "b" },
-    { kind: "approval", id: "p", tool: "exec", state: "waiting" },
+    { kind: "approval", id: "p", tool: "exec", state: "waiting", call: "c", runId: "b" },
   ]);
   // Once its message is kept, only what waits is not told.
-  expect(unkept(live, fromHistory(SAID("one", "two"), live).items)).toEqual([{ kind: "approval", id: "p", tool: "exec", state: "waiting" }]);
+  expect(unkept(live, fromHistory(SAID("one", "two"), live).items)).toEqual([{ kind: "approval", id: "p", tool: "exec", state: "waiting", call: "c", runId: "b" }]);
   expect(unkept({ ...live, running: false }, kept.items)).toEqual([]);
   expect([tells(live.items, "b"), tells(live.items, "c")]).toEqual([true, false]);
 });

@@ -28,11 +28,16 @@ export type Item =
       readonly input?: JsonObject;
       readonly result?: string;
       readonly isError?: boolean;
+      /** Whether a hook answered in the tool's place: then the tool did not run. */
+      readonly byHook?: boolean;
       readonly blocked?: Blocked;
+      /** Whether it waits for a person, or may be the one that does. */
+      readonly held?: "waits" | "unknown";
       /** What a person answered about it. */
       readonly answered?: Approval;
     }
-  | { readonly kind: "approval"; readonly id: string; readonly tool: string; readonly state: string }
+  /** `call` is the model's name of the call, of the turn `runId`; `input` what the call asks for, where only the call itself tells it. */
+  | { readonly kind: "approval"; readonly id: string; readonly tool: string; readonly state: string; readonly call?: string; readonly runId?: string; readonly input?: JsonObject }
   | { readonly kind: "blocked"; readonly blocked: Blocked }
   /** Files that the agent made for the user. */
   | { readonly kind: "files"; readonly runId: string; readonly media: readonly string[] }
@@ -46,6 +51,8 @@ export interface Transcript {
   readonly running: boolean;
   readonly activity: string;
   readonly runId: string | undefined;
+  /** Whether the turn was cut, and goes on. */
+  readonly resumed?: boolean;
 }
 
 export const EMPTY: Transcript = { items: [], running: false, activity: "", runId: undefined };
@@ -100,11 +107,11 @@ function turnIn({ turn_id: runId }: ShownMessage, before: readonly Item[]): { re
 /** What came of the calls is not kept with their results: only whoever was there knows it. */
 function withOutcomes(items: readonly Item[], known: readonly Item[]): readonly Item[] {
   const keys = callKeys(known);
-  const outcomes = new Map<string, { isError?: boolean; blocked?: Blocked }>();
+  const outcomes = new Map<string, Pick<CallItem, "isError" | "byHook" | "blocked">>();
   for (const [at, item] of known.entries()) {
     const key = keys[at];
     if (item.kind === "call" && key !== undefined && (item.isError !== undefined || item.blocked !== undefined)) {
-      outcomes.set(key, { ...(item.isError === undefined ? {} : { isError: item.isError }), ...(item.blocked === undefined ? {} : { blocked: item.blocked }) });
+      outcomes.set(key, { ...(item.isError === undefined ? {} : { isError: item.isError }), ...(item.byHook === undefined ? {} : { byHook: item.byHook }), ...(item.blocked === undefined ? {} : { blocked: item.blocked }) });
     }
   }
   return withCalls(items, outcomes, (call, outcome) => ({ ...call, ...outcome }));
@@ -261,7 +268,7 @@ export function heard(before: Transcript, event: RunEvent): Transcript {
   const of = (id: string): Heard => ({ id, runId: event.runId, below: event.delegationId });
   switch (event.type) {
     case "run.started":
-      return below ? before : { ...before, running: true, runId: event.runId, activity: "", items: [...closed(items), { kind: "asked", text: event.payload.message, runId: event.runId }] };
+      return below ? before : { ...before, running: true, resumed: false, runId: event.runId, activity: "", items: [...closed(items), { kind: "asked", text: event.payload.message, runId: event.runId }] };
     case "chunk":
       return below ? before : { ...before, running: true, items: piece(items, { text: event.payload.content }) };
     case "thinking":
@@ -277,13 +284,15 @@ export function heard(before: Transcript, event: RunEvent): Transcript {
       return { ...before, activity: "tool", items: atCall(items, of(id), { name, input, ...agent }, isUndecided) };
     }
     case "tool.result": {
-      const { id, name, arguments: input, result, is_error: isError } = event.payload;
-      return { ...before, items: atCall(items, of(id), { name, result, isError, input, ...agent }, isWithoutResult) };
+      const { id, name, arguments: input, result, is_error: isError, answeredByHook: byHook } = event.payload;
+      return { ...before, items: atCall(items, of(id), { name, result, isError, input, ...(byHook === undefined ? {} : { byHook }), ...agent }, isWithoutResult) };
     }
     case "hook.blocked":
       return stopped(before, event, agent);
-    case "approval.waiting":
-      return { ...before, activity: "approval", items: [...closed(items), { kind: "approval", id: event.payload.approvalId, tool: event.payload.tool, state: "waiting" }] };
+    case "approval.waiting": {
+      const { approvalId, tool, toolCallId } = event.payload;
+      return { ...before, activity: "approval", items: [...closed(items), { kind: "approval", id: approvalId, tool, state: "waiting", ...(below ? {} : { call: toolCallId, runId: event.runId }) }] };
+    }
     case "approval.decided": {
       const { approvalId, state } = event.payload;
       return { ...before, activity: "", items: items.map((item) => (item.kind === "approval" && item.id === approvalId ? { ...item, state } : item)) };

@@ -13,7 +13,7 @@ import { type AttachedFiles, useFiles } from "./use-files.ts";
 type Change =
   | { readonly kind: "kept"; readonly messages: readonly ShownMessage[]; readonly goesOn: boolean }
   | { readonly kind: "missed" }
-  | { readonly kind: "status"; readonly running: boolean; readonly runId: string | null; readonly activity: string | null }
+  | { readonly kind: "status"; readonly running: boolean; readonly runId: string | null; readonly activity: string | null; readonly resumed: boolean }
   | { readonly kind: "event"; readonly event: RunEvent }
   | { readonly kind: "edited"; readonly place: number }
   | { readonly kind: "files"; readonly media: readonly string[] }
@@ -29,7 +29,7 @@ function changed(before: Transcript, change: Change): Transcript {
     case "missed":
       return missed(before);
     case "status":
-      return { ...before, running: change.running, runId: change.runId ?? before.runId, activity: change.activity ?? before.activity };
+      return { ...before, running: change.running, runId: change.runId ?? before.runId, activity: change.activity ?? before.activity, resumed: change.resumed };
     case "event":
       return heard(before, change.event);
     case "edited":
@@ -112,7 +112,7 @@ export function useConversation(key: string, mayBegin: boolean): Conversation {
   useEffect(() => {
     if (data !== undefined) {
       change({ kind: "kept", messages: data.messages, goesOn: data.status.isRunning });
-      change({ kind: "status", running: data.status.isRunning, runId: data.status.runId, activity: data.status.activity?.phase ?? null });
+      change({ kind: "status", running: data.status.isRunning, runId: data.status.runId, activity: data.status.activity?.phase ?? null, resumed: data.status.resumed === true });
     }
   }, [data]);
   const interrupted = (): void => change({ kind: "missed" });
@@ -151,6 +151,10 @@ export function useConversation(key: string, mayBegin: boolean): Conversation {
     // Whoever came after the message was taken and before it was kept has not read it.
     if (AFTER_MESSAGE.includes(event.type) && event.delegationId === undefined && !tells(transcript.items, event.runId)) {
       void refetch();
+    }
+    if (event.type === "approval.waiting" || event.type === "approval.decided") {
+      // How many wait stands with the conversation: of approvals alone not everybody is told.
+      void queries.invalidateQueries({ queryKey: ["sessions"] });
     }
     if (ENDS.includes(event.type)) {
       void refetch();

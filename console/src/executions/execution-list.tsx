@@ -55,7 +55,7 @@ const idOf = ({ id }: Execution): string => id;
 export function ExecutionList({ hookId, to, params }: { hookId?: string; to: string; params?: Record<string, string> }) {
   const words = useWords().executions;
   const { connection } = useWire();
-  const mayTalk = useMay("operator");
+  const mayTalk = useMay("operator", "operator.write");
   const { query, span, everywhere, of } = useQueryOfAddress(hookId);
   useListKeys();
   const tenants = useTenantNames();

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 import type { Hook } from "../wire/types.ts";
 import * as bounds from "./bounds.ts";
-import { atEvent, changes, EMPTY, metadataOf, toConfig, toDraft, toRecord } from "./draft.ts";
+import { atEvent, changes, EMPTY, isNameless, metadataOf, toConfig, toDraft, toRecord } from "./draft.ts";
 
 const HOOK: Hook = {
   id: "1",
@@ -94,6 +94,15 @@ test("the bounds of forms are the server's", () => {
     expect([name, bounds[name]]).toEqual([name, value(name)]);
   }
   expect(source).toContain(`const MASK: &str = "${bounds.MASK}"`);
+});
+
+test.each([
+  ["", "Bearer x", true],
+  [" ", "x", true],
+  ["", "", false],
+  ["Authorization", "", false],
+])("a header called %j with %j lacks its name: %s", (name, value, lacks) => {
+  expect(isNameless({ name, value, secret: false })).toBe(lacks);
 });
 
 test.each([

@@ -138,6 +138,9 @@ export function toDraft(hook: Hook): Draft {
 const filled = (members: Record<string, unknown>): JsonObject =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== "" && value !== false && !(Array.isArray(value) && value.length === 0)));
 
+/** Whether a row of headers has a value, and no name: the value would be sent nowhere. A row without either is none. Pure. */
+export const isNameless = (header: Header | undefined): boolean => header !== undefined && header.name.trim() === "" && header.value.trim() !== "";
+
 /** The settings of the handler that is chosen. */
 export function toConfig(draft: Draft): JsonObject {
   switch (draft.handler) {

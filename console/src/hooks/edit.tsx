@@ -48,6 +48,7 @@ export function EditHook({ hook }: { hook: Hook }) {
   const form = useForm<Draft>({ defaultValues: toDraft(hook), mode: "onChange" });
   const { isDirty } = form.formState;
   const event = useWatch({ control: form.control, name: "event" });
+  const handler = useWatch({ control: form.control, name: "handler" });
   useEffect(() => {
     // What was typed comes back after a session ended.
     const before = keptDraft(place);
@@ -107,7 +108,7 @@ export function EditHook({ hook }: { hook: Hook }) {
           {save.error !== null && !(save.error instanceof SavedMeanwhile) && <FormProblem error={save.error} />}
         </form>
       </Card>
-      <TestPanel event={event} matcher={hook.matcher} what={() => (isDirty ? { config: toRecord(form.getValues()) } : { hookId: hook.id })} />
+      <TestPanel event={event} handler={handler} matcher={hook.matcher} what={() => (isDirty ? { config: toRecord(form.getValues()) } : { hookId: hook.id })} />
       <Dialog open={theirs !== undefined} onClose={() => setTheirs(undefined)} title={words.conflict.title(who)} about={words.conflict.about(theirs?.version ?? 0)} wide>
         {theirs !== undefined && (
           <Conflict

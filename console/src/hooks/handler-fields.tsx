@@ -6,7 +6,7 @@ import { Area, Check, Field, Input } from "../ui/field.tsx";
 import { tooManyBytes } from "../ui/too-long.ts";
 import { useWords } from "../words/use-words.ts";
 import { isBetween, MAX_COMMAND_BYTES, MAX_INVOCATIONS, MAX_SOURCE_BYTES, MAX_TEMPLATE_BYTES } from "./bounds.ts";
-import { type Draft, isKept } from "./draft.ts";
+import { type Draft, isKept, isNameless } from "./draft.ts";
 
 type Form = UseFormReturn<Draft>;
 
@@ -65,6 +65,8 @@ function HttpFields({ form }: { form: Form }) {
 function SecretInput({ form, name, about }: { form: Form; name: "signingSecret" | `headers.${number}.value`; about: object }) {
   const words = useWords().hooks;
   const value = useWatch({ control: form.control, name });
+  // Whether a header needs a name goes with its value.
+  const isHeader = name !== "signingSecret";
   return isKept(value) ? (
     <span className="flex items-center gap-2">
       <Input {...about} readOnly value="••••••••" />
@@ -73,20 +75,21 @@ function SecretInput({ form, name, about }: { form: Form; name: "signingSecret" 
       </Button>
     </span>
   ) : (
-    <Input {...about} className="font-mono" {...form.register(name)} />
+    <Input {...about} className="font-mono" {...form.register(name, { deps: isHeader ? [name.replace(/value$/, "name") as `headers.${number}.name`] : [] })} />
   );
 }
 
 function Headers({ form }: { form: Form }) {
   const words = useWords().hooks;
+  const { errors } = form.formState;
   const { fields, append, remove } = useFieldArray({ control: form.control, name: "headers" });
   return (
     <fieldset>
       <legend className="mb-1 font-medium">{words.fields.headers}</legend>
       {fields.map((field, at) => (
         <div key={field.id} className="mb-2 flex flex-wrap items-end gap-2">
-          <Field label={words.fields.headerName} className="flex-1 basis-32">
-            {(about) => <Input {...about} className="font-mono" {...form.register(`headers.${at}.name`)} />}
+          <Field label={words.fields.headerName} className="flex-1 basis-32" error={errors.headers?.[at]?.name?.message}>
+            {(about) => <Input {...about} className="font-mono" {...form.register(`headers.${at}.name`, { validate: (_, draft) => !isNameless(draft.headers[at]) || words.neededOf(words.fields.headerName) })} />}
           </Field>
           <Field label={words.fields.headerValue} className="flex-2 basis-40">
             {(about) => <SecretInput about={about} form={form} name={`headers.${at}.value`} />}

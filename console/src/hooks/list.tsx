@@ -10,6 +10,7 @@ import { FILTER, Select } from "../ui/field.tsx";
 import { Filters } from "../ui/filters.tsx";
 import { type Held, useHeld } from "../ui/held.ts";
 import { useListKeys } from "../ui/list-keys.ts";
+import { useLoading } from "../ui/loading.ts";
 import { Name } from "../ui/name.tsx";
 import { Newer } from "../ui/newer.tsx";
 import { Card, Empty, Page, PageHead } from "../ui/page.tsx";
@@ -53,6 +54,7 @@ function useRead(rules: readonly Hook[], configured: readonly ConfiguredHook[], 
 export function HooksPage() {
   const { hooks: words, rules } = useWords();
   const hooks = useHooks();
+  const loading = useLoading(words.loading);
   const configured = useConfigured().data ?? [];
   const standing = useStanding();
   useProofs();
@@ -75,7 +77,7 @@ export function HooksPage() {
     <Page>
       <PageHead
         title={words.title}
-        answer={hooks.data === undefined ? words.loading : words.answer(many.on, many.all, many.tripped)}
+        answer={hooks.data === undefined ? loading : words.answer(many.on, many.all, many.tripped)}
         actions={
           <>
             {/* On a telephone the one that makes a new hook stays beside the title. */}
@@ -240,6 +242,7 @@ function HookTable({ hooks, configured, did, tenants }: Listing) {
 function HookRow({ hook, did, tenant }: { hook: Hook; did: HookCountsAt | undefined; tenant: Tenant | undefined }) {
   const words = useWords().hooks;
   const refuses = refusesAgain(hook, useHooks().data ?? []);
+  const file = hook.metadata["file"];
   const agents = useAgentsOf(homeOf(hook));
   return (
     <tr className="border-t border-line hover:bg-tint max-sm:block max-sm:px-3 max-sm:py-2">
@@ -249,6 +252,7 @@ function HookRow({ hook, did, tenant }: { hook: Hook; did: HookCountsAt | undefi
         </Link>
         <span className="block text-small text-muted">
           {hook.source === "builtin" && `${words.shipped} · `}
+          {typeof file === "string" && <span title={words.fromFile(file)}>{words.inFile} · </span>}
           {words.priorityOf(hook.priority)}
           {refuses !== undefined && ` · ${words.exceptionTo(refuses.name || refuses.id)}`}
         </span>

@@ -57,6 +57,7 @@ export function NewHookPage() {
     fill(beginningOf(template), template);
   };
   const event = useWatch({ control: form.control, name: "event" });
+  const handler = useWatch({ control: form.control, name: "handler" });
   const create = useMutation({
     mutationFn: (draft: Draft) => connection.request("hooks.create", toRecord(draft)),
     onSuccess: async ({ hookId }) => {
@@ -102,7 +103,7 @@ export function NewHookPage() {
             {create.error !== null && <FormProblem error={create.error} />}
           </form>
         </Card>
-        <TestPanel key={began.times} event={event} what={() => ({ config: toRecord(form.getValues()) })} first={tryOutOf(event === beginning.event ? began.with : undefined, words)} />
+        <TestPanel key={began.times} event={event} handler={handler} what={() => ({ config: toRecord(form.getValues()) })} first={tryOutOf(event === beginning.event ? began.with : undefined, words)} />
       </div>
     </Page>
   );

@@ -17,7 +17,7 @@ import { When } from "../ui/when.tsx";
 import { isMissing } from "../wire/missing.ts";
 import { GATES, type Hook, type JsonObject } from "../wire/types.ts";
 import { useAgentsOf, useHooks, useProofs, useTenantNames } from "../wire/queries.ts";
-import { useIsElsewhere, useMay, useWire } from "../wire/use-wire.ts";
+import { useIsElsewhere, useMay, useMayTry, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { agentNames } from "./agent-names.ts";
 import { because, owesReason, wordOf } from "./changed.ts";
@@ -79,10 +79,11 @@ function OneHook({ hook }: { hook: Hook }) {
       <PageHead
         title={hook.name || hook.id}
         above={<Link to="/hooks" search={ofTenants(isElsewhere) as never}>{words.hooks.title}</Link>}
-        shown={
-          <>
-            <Name of={hook.name || hook.id} /> <StateSign hook={hook} />
-          </>
+        shown={<Name of={hook.name || hook.id} />}
+        below={
+          <div className="mt-1 flex flex-wrap items-center gap-x-2">
+            <StateSign hook={hook} />
+          </div>
         }
         answer={summary(hook, words)}
         actions={<Actions hook={hook} />}
@@ -206,7 +207,7 @@ const FROM_FILE = "file:";
 
 function Overview({ hook }: { hook: Hook }) {
   const words = useWords();
-  const mayTest = useMay("operator");
+  const mayTest = useMayTry();
   const agents = useAgentsOf(homeOf(hook));
   const metadata = metadataText(hook.metadata);
   const facts: readonly (readonly [string, string])[] = [
@@ -261,7 +262,7 @@ function Overview({ hook }: { hook: Hook }) {
         </dl>
       </Card>
       <div className="flex flex-col gap-6">
-        {mayTest && hook.config_hidden !== true && <TestPanel event={hook.event} matcher={hook.matcher} what={() => ({ hookId: hook.id })} />}
+        {mayTest && hook.config_hidden !== true && <TestPanel event={hook.event} handler={hook.handler_type} matcher={hook.matcher} what={() => ({ hookId: hook.id })} />}
         <LastChanges hook={hook} />
       </div>
     </div>

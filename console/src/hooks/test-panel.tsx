@@ -13,7 +13,7 @@ import { Card } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { SaidText } from "../ui/said-text.tsx";
 import { Sign } from "../ui/sign.tsx";
-import type { CheckpointName, HookInput, HookTestResult, JsonObject, SampleEvent } from "../wire/types.ts";
+import type { CheckpointName, HandlerType, HookInput, HookTestResult, JsonObject, SampleEvent } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { causeOf, causeOfTest } from "../advice/advice.ts";
@@ -33,7 +33,7 @@ function useTools(): readonly string[] {
 }
 
 /** Runs a hook with an event that is made up, or that happened: the handler for real, nothing recorded. */
-export function TestPanel({ event, matcher = "", what, first = ANY_EVENT }: { event: CheckpointName; matcher?: string; what: () => { config: HookInput } | { hookId: string }; first?: TryOut }) {
+export function TestPanel({ event, handler, matcher = "", what, first = ANY_EVENT }: { event: CheckpointName; handler: HandlerType; matcher?: string; what: () => { config: HookInput } | { hookId: string }; first?: TryOut }) {
   const words = useWords().test;
   const { connection } = useWire();
   const queries = useQueryClient();
@@ -97,7 +97,7 @@ export function TestPanel({ event, matcher = "", what, first = ANY_EVENT }: { ev
   return (
     <Card className="p-4">
       <h2 className="font-semibold">{words.title}</h2>
-      <p className="mb-3 text-small text-muted">{words.about}</p>
+      <p className="mb-3 text-small text-muted">{handler === "prompt" ? words.aboutPrompt : words.about}</p>
       <div className="flex flex-col gap-3">
         {(hasTool || event === "user_prompt_submit") && <ChoosePast wanted={({ moment }) => moment === (hasTool ? "call" : "message")} choose={take} />}
         {hasTool ? (
@@ -115,10 +115,11 @@ export function TestPanel({ event, matcher = "", what, first = ANY_EVENT }: { ev
         ) : (
           <Field label={words.text}>{(about) => <Area {...about} rows={3} value={text} onChange={(change) => setText(change.target.value)} />}</Field>
         )}
-        <div>
+        <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
           <Button look="primary" disabled={test.isPending} onClick={run}>
             {words.run}
           </Button>
+          {handler === "prompt" && <span className="text-small text-muted">{words.spends}</span>}
         </div>
       </div>
       <div aria-live="polite">

@@ -19,7 +19,8 @@ export function BlockedRow({ turn, tenant }: { turn: TurnLine; tenant: string | 
   }
   // What a person refused says so.
   const note = what.hook === "" ? noteOfPerson(what.why) : undefined;
-  const why = note ?? whyBlocked(what.why, what.hook);
+  // How a hook failed is said as in the list of turns, where there is one such reason; the page of the turn has all of it.
+  const why = note ?? whyBlocked(what.isFault === true && what.more === 0 && turn.reason !== undefined ? turn.reason : what.why, what.hook);
   const said = (
     <>
       <code className="font-semibold"><Name of={what.what} /></code> · <span className="font-medium"><Name of={what.hook || (note === undefined ? words.somebody : words.person)} /></span>

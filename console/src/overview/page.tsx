@@ -10,6 +10,7 @@ import { GUARD_SIGNS, GuardSign, useLack } from "../ui/guard-sign.tsx";
 import { useHeld } from "../ui/held.ts";
 import { HookLink } from "../ui/hook-link.tsx";
 import { useListKeys } from "../ui/list-keys.ts";
+import { useLoading } from "../ui/loading.ts";
 import { Name } from "../ui/name.tsx";
 import { Newer } from "../ui/newer.tsx";
 import { Card, Page, PageHead } from "../ui/page.tsx";
@@ -65,6 +66,7 @@ export function OverviewPage() {
     refetchInterval: LOOK_EVERY_MS,
   });
   useListKeys();
+  const loading = useLoading(words.overview.loading);
   const overview = found.data;
   const many = useCounted(everywhere);
   const set = (name: string, value: string): void => void navigate({ to: "/", search: (before: Record<string, unknown>) => ({ ...before, [name]: value === "" ? undefined : value }) as never, replace: true });
@@ -72,7 +74,7 @@ export function OverviewPage() {
     <Page>
       <PageHead
         title={words.overview.title}
-        answer={overview === undefined || many === undefined ? words.overview.loading : words.overview.answer(bad(overview.guards), many.on, many.all, overview.approvalsWaiting ?? 0)}
+        answer={overview === undefined || many === undefined ? loading : words.overview.answer(bad(overview.guards), many.on, many.all, overview.approvalsWaiting ?? 0)}
         actions={
           <>
             <ChooseTenants value={everywhere ? EVERY_TENANT : ""} choose={(to) => set("tenant", to)} />
@@ -171,7 +173,7 @@ function Tiles({ overview, turns, span }: { overview: Overview; turns: TurnCount
       {guard("broken", "/hooks", { state: "broken" })}
       {guard("unproven", "/hooks", { state: "unproven" })}
       {guard("armed", "/hooks", { state: "armed" })}
-      {overview.approvalsWaiting !== null && <Tile name={words.waiting} sign="ask" count={overview.approvalsWaiting.toLocaleString(language)} isQuiet={overview.approvalsWaiting === 0} to="/approvals" search={{}} />}
+      {overview.approvalsWaiting !== null && <Tile name={words.waiting(overview.approvalsWaiting)} sign="ask" count={overview.approvalsWaiting.toLocaleString(language)} isQuiet={overview.approvalsWaiting === 0} to="/approvals" search={{}} />}
       <Tile name={words.decided.blocked} sign="block" count={count("blocked")} isQuiet={isNone("blocked")} to="/turns" search={{ decision: "blocked", span }} />
       <Tile name={words.decided.faults} sign="error" count={count("faulted")} isQuiet={isNone("faulted")} to="/turns" search={{ decision: "faulted", span }} />
     </div>
@@ -184,7 +186,7 @@ function Tile({ name, sign, count, isQuiet, to, search }: { name: string; sign: 
     <Link to={to} search={{ ...search, ...ofTenants(everywhere) } as never} className="flex min-h-17 flex-col justify-between rounded-md border border-line bg-surface px-3 py-2 hover:bg-tint">
       <span className={`text-[24px] leading-7 font-semibold ${isQuiet ? "text-muted" : ""}`}>{count}</span>
       <span>
-        <Sign kind={isQuiet ? "off" : sign} word={name} />
+        <Sign kind={isQuiet ? "off" : sign} word={name} wraps />
       </span>
     </Link>
   );

@@ -16,6 +16,7 @@ import type { CallerRole, Member } from "../wire/types.ts";
 import { useDraft } from "../wire/use-draft.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
+import { mayDoAs } from "./may.ts";
 import { MAX_NAME } from "./bounds.ts";
 import { useMembers } from "./queries.ts";
 
@@ -74,7 +75,7 @@ function AddMember({ onClose }: { onClose: () => void }) {
       <Field label={words.user} hint={words.userHint} error={long}>
         {(about) => <Input {...about} required value={userId} onChange={(event) => set({ userId: event.target.value, role })} />}
       </Field>
-      <Field label={words.role} hint={all.settings.roleMay[role].join(" · ")}>
+      <Field label={words.role} hint={mayDoAs(role).map((one) => all.settings.mayDo[one]).join(" · ")}>
         {(about) => <GivenRole {...about} role={role} onGive={(given) => set({ userId, role: given })} />}
       </Field>
     </MakeForm>

@@ -7,11 +7,13 @@ import { Card, PageHead } from "../ui/page.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { Actions, Cell, Row, Table } from "../ui/table.tsx";
 import { When } from "../ui/when.tsx";
+import { missingScopes } from "../wire/may.ts";
 import { hasSession } from "../wire/session.ts";
 import type { ConsoleSession } from "../wire/types.ts";
 import { useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { device } from "./device.ts";
+import { mayDo } from "./may.ts";
 import { useDevices } from "./queries.ts";
 
 /** Who one is here, and where one is signed in. */
@@ -19,6 +21,7 @@ export function YouPart() {
   const words = useWords();
   const { me } = useWire();
   const signedIn = hasSession();
+  const missing = missingScopes(me);
   const devices = useDevices(signedIn);
   return (
     <>
@@ -26,10 +29,18 @@ export function YouPart() {
       <Card className="mb-6 p-4">
         <h2 className="mb-1 font-semibold">{words.settings.you.may}</h2>
         <ul className="list-disc pl-5">
-          {words.settings.roleMay[me.role].map((one) => (
-            <li key={one}>{one}</li>
+          {mayDo(me, signedIn).map((one) => (
+            <li key={one}>{words.settings.mayDo[one]}</li>
           ))}
         </ul>
+        {signedIn && missing.length > 0 && (
+          <p className="mt-2 text-muted">
+            {words.settings.you.keyLacks(
+              missing.map((scope) => words.settings.keys.scope[scope].name),
+              missing,
+            )}
+          </p>
+        )}
         {!signedIn && <p className="mt-2 text-muted">{words.settings.you.nobody}</p>}
       </Card>
       {signedIn && (

@@ -1,6 +1,6 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
-import { lazy, Suspense, useCallback, useEffect, useLayoutEffect, useMemo, useState } from "react";
+import { lazy, Suspense, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 
 import { hasDrafts as hasReasons } from "../approvals/reason.ts";
 import { hasDrafts as hasChatDrafts } from "../chat/kept-draft.ts";
@@ -8,7 +8,7 @@ import { hasDrafts as hasHookDrafts } from "../hooks/kept.ts";
 import { adviceOf } from "../ui/advice-of.ts";
 import { type PintleClient, RequestError, type Welcome } from "../wire/client.ts";
 import { hasDrafts } from "../wire/drafts.ts";
-import { forget, hasSession, SessionEnded, signOut, switchTenant } from "../wire/session.ts";
+import { forget, hasSession, isTakenAway, SessionEnded, signOut, switchTenant } from "../wire/session.ts";
 import { isLost, useConnectionState, WireContext } from "../wire/use-wire.ts";
 import { keepLanguage } from "../words/language.ts";
 import { speak, type Spoken } from "../words/speak.ts";
@@ -24,6 +24,9 @@ const SignIn = lazy(async () => ({ default: (await import("./sign-in.tsx")).Sign
 /** What the server refused because of what was asked is refused again. */
 const mayRetry = (count: number, error: unknown): boolean =>
   count < 2 && !(error instanceof RequestError && ["INVALID_REQUEST", "UNAUTHORIZED", "NOT_FOUND", "FAILED_PRECONDITION"].includes(error.code));
+
+/** How long what was read stays known after its page was left, in milliseconds: it is shown while the server is away. */
+const KEPT_MS = 3_600_000;
 
 function usePreferences(first: Spoken): { preferences: Preferences; spoken: Spoken } {
   const [scheme, setScheme] = useState(readScheme);
@@ -85,7 +88,7 @@ function Signed({ connection, preferences, pages, bad, again }: About) {
   const words = useWords();
   const [wantsIn, setWantsIn] = useState(bad !== undefined);
   // What somebody does fails at once where the network is away: it is not done later, when they no longer look.
-  const queries = useMemo(() => new QueryClient({ defaultOptions: { queries: { retry: mayRetry, staleTime: 2_000, refetchOnWindowFocus: false }, mutations: { networkMode: "always" } } }), []);
+  const queries = useMemo(() => new QueryClient({ defaultOptions: { queries: { retry: mayRetry, gcTime: KEPT_MS, staleTime: 2_000, refetchOnWindowFocus: false }, mutations: { networkMode: "always" } } }), []);
   const leave = useCallback(() => {
     void signOut().then(() => {
       connection.close();
@@ -103,12 +106,20 @@ function Signed({ connection, preferences, pages, bad, again }: About) {
   const wire = useMemo(() => (me === undefined ? undefined : { connection, me, signOut: leave, goTo }), [connection, me, leave, goTo]);
   // Whoever said nothing yet is not told that it was wrong.
   const [ended, setEnded] = useState<unknown>();
+  const taken = useRef(false);
+  const wasIn = me !== undefined;
   useEffect(() => {
-    if (state.is === "closed" && state.error !== undefined && hasSession()) {
-      setEnded(adviceOf(state.error) === "CREDENTIALS" ? new SessionEnded(hasChatDrafts() || hasHookDrafts() || hasReasons() || hasDrafts()) : state.error);
+    if (state.is === "waiting") {
+      taken.current ||= isTakenAway(state.error);
+    } else if (state.is === "connected") {
+      taken.current = false;
+    }
+    // Another page of this browser may have forgotten the session before this one.
+    if (state.is === "closed" && state.error !== undefined && (hasSession() || wasIn)) {
+      setEnded(adviceOf(state.error) === "CREDENTIALS" ? new SessionEnded(hasChatDrafts() || hasHookDrafts() || hasReasons() || hasDrafts(), taken.current) : state.error);
       forget();
     }
-  }, [state]);
+  }, [state, wasIn]);
   const isOutside = wantsIn || isRefused;
   const isAway = isLost(state);
   // Where the pages do not come, what was there before them goes.

@@ -49,20 +49,24 @@ export function Finder({ open, onClose }: { open: boolean; onClose: () => void }
 
 function usePages(): Found[] {
   const words = useWords();
-  const approves = useMay("operator");
+  const approves = useMay("operator", "operator.approvals");
+  const reads = useMay("viewer", "operator.read");
   const admin = useMay("admin");
   const owner = useMay("owner");
   const page = (does: string, name: string): Found => ({ id: does, name, kind: words.find.page, does });
   return [
-    page("/", words.pages.overview),
-    page("/chat", words.pages.chat),
+    ...(reads ? [page("/", words.pages.overview), page("/chat", words.pages.chat)] : []),
     ...(approves ? [page("/approvals", words.pages.approvals)] : []),
-    page("/hooks", words.pages.hooks),
-    page("/hooks/changes", words.rules.changes.title),
-    page("/turns", words.pages.turns),
-    page("/executions", words.pages.executions),
-    page("/chain", words.pages.chain),
-    page("/health", words.pages.health),
+    ...(reads
+      ? [
+          page("/hooks", words.pages.hooks),
+          page("/hooks/changes", words.rules.changes.title),
+          page("/turns", words.pages.turns),
+          page("/executions", words.pages.executions),
+          page("/chain", words.pages.chain),
+          page("/health", words.pages.health),
+        ]
+      : []),
     page("/settings", words.pages.settings),
     ...(["members", "keys"] as const).filter(() => admin).map((part) => page(`/settings/${part}`, words.settings.parts[part])),
     ...(["tenants", "webhooks"] as const).filter(() => owner).map((part) => page(`/settings/${part}`, words.settings.parts[part])),
@@ -74,7 +78,8 @@ function useActions(): Found[] {
   const preferences = useContext(PreferencesContext);
   const language = useLanguage();
   const { signOut } = useWire();
-  const talks = useMay("operator");
+  const talks = useMay("operator", "operator.write");
+  const reads = useMay("viewer", "operator.read");
   const admin = useMay("admin");
   const owner = useMay("owner");
   const [agent] = useAgents().data ?? [];
@@ -82,7 +87,7 @@ function useActions(): Found[] {
   return [
     ...(talks && agent !== undefined ? [action("talk", words.find.talk, `/chat/${encodeURIComponent(newKey(agent.id, crypto.randomUUID().slice(0, 8)))}`)] : []),
     ...(admin ? [action("new hook", words.hooks.create, "/hooks/new"), action("import", `${words.rules.imports.title}${words.colon}${words.pages.hooks}`, "/hooks/import")] : []),
-    action("export", `${words.rules.imports.export}${words.colon}${words.pages.hooks}`, "/hooks"),
+    ...(reads ? [action("export", `${words.rules.imports.export}${words.colon}${words.pages.hooks}`, "/hooks")] : []),
     ...(owner ? [action("doctor", words.health.doctor.run, "/health")] : []),
     ...(["auto", "light", "dark"] as const).filter((scheme) => scheme !== preferences?.scheme).map((scheme) => action(scheme, words.schemes[scheme], () => preferences?.setScheme(scheme))),
     ...(["en", "zh-CN"] as const).filter((one) => one !== language).map((one) => action(one, words.languages[one], () => preferences?.setLanguage(one))),
@@ -110,7 +115,7 @@ function useTurns(): Found[] {
 /** What may have an id that is none of what is listed: it is older, or nobody looks for it by a name. */
 function useById(): (id: string) => readonly Found[] {
   const { find } = useWords();
-  const approves = useMay("operator");
+  const approves = useMay("operator", "operator.approvals");
   const of = (id: string, kind: string, page: string): Found => ({ id: `${page} ${id}`, name: id, kind, does: `${page}/${id}` });
   return (id) => [of(id, find.turn, "/turns"), of(id, find.execution, "/executions"), ...(approves ? [of(id, find.approval, "/approvals")] : [])];
 }

@@ -1,10 +1,12 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { Link, Outlet, useRouter } from "@tanstack/react-router";
+import { Link, Outlet, useLocation, useRouter } from "@tanstack/react-router";
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 
+import { takesReading } from "../wire/may.ts";
 import { isLong } from "../wire/paged.ts";
 import { useWaiting } from "../wire/queries.ts";
 import { isLost, useConnectionState, useEvent, useMay, useWire } from "../wire/use-wire.ts";
+import { Beyond } from "../ui/beyond.tsx";
 import { ofTenants, useEverywhere } from "../ui/every-tenant.ts";
 import { isTyping } from "../ui/list-keys.ts";
 import { useLanguage, useWords } from "../words/use-words.ts";
@@ -19,6 +21,7 @@ export function Frame() {
   const words = useWords();
   const { connection } = useWire();
   const state = useConnectionState(connection);
+  const mayRead = useMay("viewer", "operator.read");
   const [finding, setFinding] = useState(false);
   const [keys, setKeys] = useState(false);
   const opens = useLater(dialogs);
@@ -35,6 +38,7 @@ export function Frame() {
     document.addEventListener("keydown", heard);
     return () => document.removeEventListener("keydown", heard);
   }, []);
+  const isBeyond = useLocation({ select: ({ pathname }) => takesReading(pathname) }) && !mayRead;
   const main = useRef<HTMLElement>(null);
   useLayoutEffect(dropList, []);
   return (
@@ -56,7 +60,7 @@ export function Frame() {
             {words.frame.lost}
           </p>
         )}
-        <Outlet />
+        {isBeyond ? <Beyond scope="operator.read" /> : <Outlet />}
       </main>
       {opens !== undefined && (
         <>
@@ -71,17 +75,26 @@ export function Frame() {
 function Pages({ onFind, onKeys }: { onFind: () => void; onKeys: () => void }) {
   const words = useWords();
   const language = useLanguage();
-  const mayApprove = useMay("operator");
+  const mayApprove = useMay("operator", "operator.approvals");
+  const mayRead = useMay("viewer", "operator.read");
   const everywhere = useEverywhere();
   const pages: readonly Listed[] = [
-    { to: "/", name: words.pages.overview, phone: true },
-    { to: "/chat", name: words.pages.chat, phone: true },
+    ...(mayRead
+      ? [
+          { to: "/", name: words.pages.overview, phone: true },
+          { to: "/chat", name: words.pages.chat, phone: true },
+        ]
+      : []),
     ...(mayApprove ? [{ to: "/approvals", name: words.pages.approvals, phone: true }] : []),
-    { to: "/hooks", name: words.pages.hooks },
-    { to: "/turns", name: words.pages.turns, phone: true },
-    { to: "/executions", name: words.pages.executions },
-    { to: "/chain", name: words.pages.chain },
-    { to: "/health", name: words.pages.health },
+    ...(mayRead
+      ? [
+          { to: "/hooks", name: words.pages.hooks },
+          { to: "/turns", name: words.pages.turns, phone: true },
+          { to: "/executions", name: words.pages.executions },
+          { to: "/chain", name: words.pages.chain },
+          { to: "/health", name: words.pages.health },
+        ]
+      : []),
     { to: "/settings", name: words.pages.settings },
   ];
   // The next time it is there before the pages are.

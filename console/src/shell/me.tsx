@@ -22,7 +22,7 @@ export function Me(about: MenuAbout) {
     <>
       <span className="block truncate font-semibold text-text max-sm:hidden"><Name of={me.user_id} /></span>
       <span className="hidden truncate max-sm:block">{words.frame.more}</span>
-      <span className="block truncate" data-testid="role">
+      <span className="block wrap-anywhere max-sm:truncate" data-testid="role">
         {words.roles[me.role]}
         <span className="max-sm:hidden">
           {" · "}

@@ -44,7 +44,7 @@ export function SignIn({ why, without, onDone }: { why: unknown; without: (() =>
       {isOut && (
         <div role="status" className="my-2 rounded border-l-3 border-accent bg-tint px-3 py-2">
           <p className="font-semibold">{words.out}</p>
-          <p>{words.outAbout}</p>
+          <p>{why.wasTaken ? words.takenAbout : words.outAbout}</p>
           {why.hasDrafts && <p>{words.drafts}</p>}
         </div>
       )}

@@ -61,7 +61,7 @@ export function TurnsPage() {
   const words = useWords().turns;
   const { connection } = useWire();
   const seesAll = useMay("admin");
-  const mayTalk = useMay("operator");
+  const mayTalk = useMay("operator", "operator.write");
   const address = useSearch({ strict: false }) as Address;
   const asked = JSON.stringify(filterOf(address));
   const filter = useStill(asked);

@@ -19,6 +19,7 @@ import { useIsElsewhere } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
 import { cost } from "./cost.ts";
 import { Detail } from "./detail.tsx";
+import { tookOf } from "./line.ts";
 import { useTurn } from "./queries.ts";
 import { approvedOf, approver, signWith } from "./approved.ts";
 import { endOf, noteOfPerson, whyBlocked } from "./said.ts";
@@ -101,7 +102,7 @@ function One({ family }: { family: Family }) {
       <div className="mb-3 flex flex-wrap items-center gap-x-3 gap-y-2 text-muted">
         <When at={turn.startedAt} />
         {turn.userId !== null && <span>{words.turns.whose(turn.userId)}</span>}
-        <span>{took(family.turn.durationMs)}</span>
+        <span>{took(tookOf(turn) ?? family.turn.durationMs)}</span>
         <span>{words.turns.counted(many.calls, many.hooks)}</span>
         {own.read + own.written > 0 && <span>{words.turns.modelsCost(own.read, own.written)}</span>}
         {money !== undefined && <span>{words.turns.money(money.usd, money.isWhole)}</span>}
@@ -119,7 +120,7 @@ function One({ family }: { family: Family }) {
       {rows.length === 0 ? (
         <Empty title={words.turns.nothing}>{words.turns.nothingAbout}</Empty>
       ) : (
-        <div className="grid grid-cols-[minmax(0,1fr)_minmax(400px,42%)] items-start gap-4 max-lg:grid-cols-1">
+        <div className="grid grid-cols-[minmax(0,1fr)_minmax(360px,36%)] items-start gap-4 max-lg:grid-cols-1">
           <Card className="overflow-hidden">
             <Tree rows={list} length={scale} chosen={chosen?.id} choose={choose} turn={flip} label={words.turns.parts} />
           </Card>

@@ -1,5 +1,5 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, memo, useEffect, useRef } from "react";
+import { type CSSProperties, type KeyboardEvent, memo, useEffect, useRef } from "react";
 
 import { clsx } from "../ui/clsx.ts";
 import { Name } from "../ui/name.tsx";
@@ -13,6 +13,8 @@ import type { Shown } from "./view.ts";
 /** How high a row is, in pixels: with a finger it is aimed at, too. */
 const ROW_PX = 28;
 const TOUCH_ROW_PX = 44;
+/** Where there is no room beside the tree, so many rows scroll with the page; of more, what one of them tells would be far below. */
+const FEW = 20;
 const isSmall = (): boolean => matchMedia("(max-width: 639px)").matches;
 
 /** The parts of a turn as a tree with bars. The row that is chosen has the keys. */
@@ -78,7 +80,7 @@ export function Tree({ rows, length, chosen, choose, turn, label }: { rows: read
       tabIndex={0}
       aria-activedescendant={isSeen ? `row-${at}` : undefined}
       onKeyDown={keys}
-      className="max-h-[calc(100dvh-200px)] min-h-40 overflow-x-hidden overflow-y-auto -outline-offset-2! max-lg:max-h-[60dvh]"
+      className={clsx("max-h-[calc(100dvh-200px)] min-h-40 overflow-x-hidden overflow-y-auto -outline-offset-2!", rows.length > FEW ? "max-lg:max-h-[60dvh]" : "max-lg:max-h-none")}
     >
       <div role="none" className="relative w-full" style={{ height: virtual.getTotalSize() }}>
         {seen.map(({ index, start }) => {
@@ -121,11 +123,11 @@ const TreeRow = memo(function TreeRow({ one, at, start, height, length, isChosen
       aria-selected={isChosen}
       aria-expanded={has ? isOpen : undefined}
       data-row-id={row.id}
-      className={clsx("absolute inset-x-0 top-0 grid cursor-pointer grid-cols-[minmax(0,1fr)_104px_30%_56px] items-center gap-2 max-sm:grid-cols-[minmax(0,1fr)_auto_52px] border-b border-line px-2", isChosen ? "bg-tint shadow-[inset_3px_0_0_var(--accent)]" : "hover:bg-raised")}
+      className={clsx("absolute inset-x-0 top-0 grid cursor-pointer grid-cols-[minmax(0,1fr)_auto_18%_56px] items-center gap-2 max-sm:grid-cols-[minmax(0,1fr)_auto] border-b border-line px-2", isChosen ? "bg-tint shadow-[inset_3px_0_0_var(--accent)]" : "hover:bg-raised")}
       style={{ transform: `translateY(${start}px)`, height }}
       onClick={() => (isChosen && has ? turn(row.id) : choose(row.id))}
     >
-      <span className="flex min-w-0 items-center gap-1" style={{ paddingLeft: (level - 1) * 14 }}>
+      <span className="flex min-w-0 items-center gap-1 pl-[calc(var(--level)*14px)] max-sm:pl-[calc(var(--level)*8px)]" style={{ "--level": level - 1 } as CSSProperties}>
         <span
           aria-hidden="true"
           className="w-6 shrink-0 text-center leading-6 text-muted"
@@ -140,14 +142,19 @@ const TreeRow = memo(function TreeRow({ one, at, start, height, length, isChosen
         >
           {has ? (isOpen ? "▾" : "▸") : ""}
         </span>
-        <span className={clsx("shrink-0 max-w-[70%] truncate", isCode && "font-mono", quiet && "text-muted", (row.of.kind === "round" || row.of.kind === "call" || row.of.kind === "turn") && "font-semibold")}><Name of={name} /></span>
-        <span className="truncate text-muted">{isCode ? <Name of={about} /> : <SaidText text={about} />}</span>
+        {/* With a finger there is little room beside each other, and some below. */}
+        <span className="flex min-w-0 items-center gap-1 max-sm:flex-col max-sm:items-start max-sm:gap-0 max-sm:leading-5">
+          <span className={clsx("shrink-0 truncate max-sm:max-w-full", about === "" ? "max-w-full" : "max-w-[70%]", isCode && "font-mono", quiet && "text-muted", (row.of.kind === "round" || row.of.kind === "call" || row.of.kind === "turn") && "font-semibold")}><Name of={name} /></span>
+          {about !== "" && <span className="max-w-full truncate text-muted max-sm:text-small">{isCode ? <Name of={about} /> : <SaidText text={about} />}</span>}
+        </span>
       </span>
-      <span className="min-w-0 truncate">{isSigned && <Sign kind={row.sign ?? "off"} word={signWord(row, words)} />}</span>
-      <span aria-hidden="true" className="relative h-2 max-sm:hidden">
+      <span className="contents max-sm:flex max-sm:flex-col max-sm:items-end">
+        <span className="order-1 min-w-0 truncate">{isSigned && <Sign kind={row.sign ?? "off"} word={signWord(row, words)} />}</span>
+        <span className="order-3 text-right text-small text-muted">{quiet || row.took === 0 ? "" : took(row.took)}</span>
+      </span>
+      <span aria-hidden="true" className="relative order-2 h-2 max-sm:hidden">
         {!quiet && <span className={clsx("absolute h-2 min-w-[2px] rounded-sm", row.of.kind === "round" ? "bg-edge opacity-50" : BARS[row.sign ?? "allow"])} style={{ left: `${left}%`, width: `${Math.min(100 - left, (row.took / length) * 100)}%` }} />}
       </span>
-      <span className="text-right text-small text-muted">{quiet || row.took === 0 ? "" : took(row.took)}</span>
     </div>
   );
 });

@@ -207,6 +207,8 @@ export interface Happened {
   readonly hook: string;
   readonly why: string;
   readonly row: string | undefined;
+  /** Whether the hook said nothing, because it failed. */
+  readonly isFault?: boolean;
   /** How many more there were, and where the next one is seen. */
   readonly more: number;
   readonly next?: string | undefined;
@@ -239,7 +241,7 @@ export function happened(family: Family, rows: readonly Row[]): Happened {
     const why = hook?.reason ?? hook?.cause ?? hook?.faultDetail ?? span.text ?? "";
     const calls = new Set(checkpoints.map((row) => (row.of.kind === "checkpoint" ? (row.of.span.toolCallId ?? row.id) : row.id)));
     const next = checkpoints.find((row) => row.of.kind === "checkpoint" && (row.of.span.toolCallId ?? row.id) !== (span.toolCallId ?? first.id));
-    return { kind, what: span.tool ?? span.name, hook: hook?.name ?? "", why, row: own?.id ?? first.id, more: calls.size - 1, next: next?.id };
+    return { kind, what: span.tool ?? span.name, hook: hook?.name ?? "", why, row: own?.id ?? first.id, ...(hook?.fault === undefined ? {} : { isFault: true }), more: calls.size - 1, next: next?.id };
   };
   const asks = telling(rows, (sign) => sign === "ask");
   const blocked = of(telling(rows, (sign) => sign === "block"), "blocked");

@@ -9,6 +9,10 @@ const refused = (code: ErrorCode, message: string): RequestError => new RequestE
 test.each<[string, unknown, string | undefined]>([
   ["a connection that is lost", new ConnectionError("gone", false), "CONNECTION_LOST"],
   ["a role that may not", refused("UNAUTHORIZED", "permission denied: hooks.create requires admin role"), "UNAUTHORIZED"],
+  ["a key without the scope", refused("UNAUTHORIZED", "permission denied: approvals.list is beyond the scopes of this key: it needs `operator.approvals`"), "SCOPE"],
+  ["nobody who signed in", refused("UNAUTHORIZED", "permission denied: approvals.list requires signing in"), "SIGN_IN"],
+  ["no key to encrypt with", refused("FAILED_PRECONDITION", "encryption key not configured"), "ENCRYPTION_KEY"],
+  ["what changed meanwhile", refused("FAILED_PRECONDITION", "version 3 is not the newest"), "FAILED_PRECONDITION"],
   ["a wrong token", refused("UNAUTHORIZED", "unauthorized: invalid or missing credentials"), "CREDENTIALS"],
   ["a used link", refused("UNAUTHORIZED", "the link was already used, or is older than two minutes; create a new one"), "LINK"],
   ["a page of others", refused("UNAUTHORIZED", "a console session works only on this server's own pages"), undefined],

@@ -4,6 +4,9 @@ import { ConnectionError, RequestError } from "../wire/client.ts";
 export type Advised =
   | "INVALID_REQUEST"
   | "UNAUTHORIZED"
+  | "SCOPE"
+  | "SIGN_IN"
+  | "ENCRYPTION_KEY"
   | "CREDENTIALS"
   | "LINK"
   | "NOT_FOUND"
@@ -23,6 +26,9 @@ const KNOWN: readonly (readonly [RegExp, Advised])[] = [
   [/^the agent `[^`]+` has no model/, "NO_MODEL"],
   [/iteration limit \d+ reached/, "LIMIT"],
   [/invalid or missing credentials/, "CREDENTIALS"],
+  [/is beyond the scopes of this key/, "SCOPE"],
+  [/^permission denied: \S+ requires signing in/, "SIGN_IN"],
+  [/encryption key not configured/, "ENCRYPTION_KEY"],
   [/^the link was already used/, "LINK"],
 ];
 

@@ -1,6 +1,7 @@
 import { labelsOf } from "../wire/labels.ts";
 import { useAgents, useHooks, useSessions, useTenantNames, useTenants } from "../wire/queries.ts";
 import { useLanguage, useWords } from "../words/use-words.ts";
+import { toldApart, toTheSecond } from "./apart.ts";
 import { EVERY_TENANT, useEverywhere } from "./every-tenant.ts";
 import { Select } from "./field.tsx";
 
@@ -56,11 +57,9 @@ export function ChooseSession({ value, tenant, choose, ...about }: Omit<About, "
   const of = useOf();
   const lines = useSessions(useEverywhere()).data ?? [];
   const language = useLanguage();
-  // Of two that are called the same, the day tells which is meant.
-  const called = new Map<string, number>();
-  lines.forEach(({ key, label }) => called.set(label || key, (called.get(label || key) ?? 0) + 1));
-  const day = new Intl.DateTimeFormat(language, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
-  const nameOf = (name: string, updated: string): string => ((called.get(name) ?? 0) > 1 ? `${name} · ${day.format(new Date(updated))}` : name);
+  const moment = toTheSecond(language);
+  const apart = toldApart(lines.map(({ key, label, updated, tenantId }) => ({ key: idOf(key, tenantId), name: label || key, when: moment.format(new Date(updated)) })));
+  const nameOf = (id: string, name: string): string => [name, apart.get(id)].filter(Boolean).join(" · ");
   const chosen = (to: string): void => {
     const line = lines.find(({ key, tenantId }) => idOf(key, tenantId) === to);
     choose(line?.key ?? "", line?.tenantId);
@@ -73,7 +72,7 @@ export function ChooseSession({ value, tenant, choose, ...about }: Omit<About, "
       choose={chosen}
       label={words.executions.session}
       any={words.turns.anySession}
-      all={lines.map(({ key, label, updated, tenantId }) => [idOf(key, tenantId), of(nameOf(label || key, updated), tenantId)] as const)}
+      all={lines.map(({ key, label, tenantId }) => [idOf(key, tenantId), of(nameOf(idOf(key, tenantId), label || key), tenantId)] as const)}
     />
   );
 }

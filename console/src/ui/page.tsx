@@ -1,7 +1,7 @@
 import { type ReactNode, useEffect } from "react";
 
-/** The head of a page: what it is about, and the answer to its question in one line. */
-export function PageHead({ title, shown, answer, above, actions }: { title: string; shown?: ReactNode; answer: ReactNode; above?: ReactNode; actions?: ReactNode }) {
+/** The head of a page: what it is about, and the answer to its question in one line. Buttons stand beside the name, however long it is; what is said of it stands `below`. */
+export function PageHead({ title, shown, below, answer, above, actions }: { title: string; shown?: ReactNode; below?: ReactNode; answer: ReactNode; above?: ReactNode; actions?: ReactNode }) {
   useEffect(() => {
     document.title = `${title} · Pintle`;
   }, [title]);
@@ -9,10 +9,11 @@ export function PageHead({ title, shown, answer, above, actions }: { title: stri
     <header className="mb-4">
       {above !== undefined && <p className="text-small text-muted [&>a]:inline-block [&>a]:py-1">{above}</p>}
       <div className="flex flex-wrap items-center gap-2">
-        <h1 className="mr-auto flex min-w-0 flex-wrap items-center gap-2 text-title font-semibold">{shown ?? title}</h1>
+        <h1 className="mr-auto flex min-w-0 flex-wrap items-center gap-2 text-title font-semibold wrap-anywhere">{shown ?? title}</h1>
         {actions}
       </div>
-      <p className="text-muted" data-testid="answer">
+      {below}
+      <p className="mt-1 text-muted" data-testid="answer">
         {answer}
       </p>
     </header>

@@ -1,5 +1,5 @@
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { useVirtualizer, useWindowVirtualizer } from "@tanstack/react-virtual";
+import { type ReactNode, type RefObject, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from "react";
 
 import type { Paged } from "../wire/paged.ts";
 import { useWords } from "../words/use-words.ts";
@@ -83,19 +83,40 @@ interface Shown<Row> extends Pick<About<Row>, "label" | "height" | "idOf" | "chi
   readonly more: (() => void) | undefined;
 }
 
+/** How far below the beginning of the page something begins, in pixels, also once what stands above it takes another height. */
+function useTop(place: RefObject<HTMLElement | null>, isWanted: boolean): number {
+  const [top, setTop] = useState(0);
+  useLayoutEffect(() => {
+    if (!isWanted) {
+      return;
+    }
+    const look = (): void => setTop((place.current?.getBoundingClientRect().top ?? 0) + window.scrollY);
+    look();
+    const observer = new ResizeObserver(look);
+    observer.observe(document.body);
+    return () => observer.disconnect();
+  }, [place, isWanted]);
+  return top;
+}
+
 function Rows<Row>({ label, rows, hasMore, more, height, idOf, children }: Shown<Row>) {
   const place = useRef<HTMLDivElement>(null);
-  const high = useSyncExternalStore(narrowed, isNarrow) ? height.narrow : height.wide;
-  const virtual = useVirtualizer({
+  const narrow = useSyncExternalStore(narrowed, isNarrow);
+  const high = narrow ? height.narrow : height.wide;
+  const about = {
     count: rows.length,
-    getScrollElement: () => place.current,
     estimateSize: () => high,
     overscan: BEYOND,
-    getItemKey: (at) => {
+    getItemKey: (at: number) => {
       const row = rows[at];
       return row === undefined ? at : idOf(row);
     },
-  });
+  };
+  // On a telephone the list scrolls with its page: two bars beside each other are one too many for a finger.
+  const top = useTop(place, narrow);
+  const ofPlace = useVirtualizer({ ...about, getScrollElement: () => place.current, enabled: !narrow });
+  const ofWindow = useWindowVirtualizer({ ...about, scrollMargin: top, enabled: narrow });
+  const virtual = narrow ? ofWindow : ofPlace;
   useEffect(() => virtual.measure(), [virtual, high]);
   const isNear = (virtual.range?.endIndex ?? 0) >= rows.length - NEAR;
   useEffect(() => {
@@ -105,7 +126,7 @@ function Rows<Row>({ label, rows, hasMore, more, height, idOf, children }: Shown
   }, [isNear, more]);
   return (
     <Card>
-      <div ref={place} tabIndex={0} role="list" aria-label={label} className="max-h-[calc(100dvh-240px)] overflow-y-auto">
+      <div ref={place} tabIndex={0} role="list" aria-label={label} className="max-h-[calc(100dvh-240px)] overflow-y-auto max-sm:max-h-none max-sm:overflow-visible">
         <div role="none" className="relative w-full" style={{ height: virtual.getTotalSize() }}>
           {virtual.getVirtualItems().map(({ index, start, key }) => {
             const row = rows[index];
@@ -116,7 +137,7 @@ function Rows<Row>({ label, rows, hasMore, more, height, idOf, children }: Shown
                 aria-posinset={index + 1}
                 aria-setsize={hasMore ? -1 : rows.length}
                 className={clsx("absolute inset-x-0 top-0 grid border-line", (hasMore || index < rows.length - 1) && "border-b")}
-                style={{ transform: `translateY(${start}px)`, height: high }}
+                style={{ transform: `translateY(${start - (narrow ? top : 0)}px)`, height: high }}
               >
                 {children(row)}
               </div>

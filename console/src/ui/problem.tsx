@@ -12,7 +12,7 @@ export function Problem({ error, retry, labels = {} }: { error: unknown; retry?:
   const isLost = error instanceof ConnectionError;
   const isBack = useIsConnected() && isLost;
   const advised = adviceOf(error);
-  const said = isLost ? words.problem.lost : withLabel(error instanceof Error ? error.message : String(error), labels);
+  const said = isLost ? words.problem.lost : advised === "CREDENTIALS" ? words.problem.wrong : withLabel(error instanceof Error ? error.message : String(error), labels);
   return isBack ? null : (
     <div role="alert" className="my-2 rounded border-l-3 border-block bg-block-bg px-3 py-2">
       <p className="font-semibold text-block">{said}</p>

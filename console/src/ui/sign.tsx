@@ -22,11 +22,11 @@ const DRAWINGS: Record<SignKind, string> = {
   tripped: "M7 1 3 7h3l-1 4 4-6H6z",
 };
 
-/** A decision or a state: a sign and a word, in their colour. */
-export function Sign({ kind, word }: { kind: SignKind; word: string }) {
+/** A decision or a state: a sign and a word, in their colour; `wraps` where there may be less room than the word takes. */
+export function Sign({ kind, word, wraps = false }: { kind: SignKind; word: string; wraps?: boolean }) {
   return (
-    <span className={clsx("inline-flex w-fit items-center gap-1 rounded px-1.5 text-small leading-5 font-semibold whitespace-nowrap", COLOURS[kind])}>
-      <svg viewBox="0 0 12 12" width="12" height="12" aria-hidden="true" fill="none" stroke="currentColor" strokeWidth="1.6" strokeLinecap="round" strokeLinejoin="round">
+    <span className={clsx("inline-flex w-fit items-center gap-1 rounded px-1.5 text-small leading-5 font-semibold", !wraps && "whitespace-nowrap", COLOURS[kind])}>
+      <svg className="shrink-0" viewBox="0 0 12 12" width="12" height="12" aria-hidden="true" fill="none" stroke="currentColor" strokeWidth="1.6" strokeLinecap="round" strokeLinejoin="round">
         <path d={DRAWINGS[kind]} />
       </svg>
       {word}

@@ -4,6 +4,10 @@ import { relative } from "./when.tsx";
 
 test.each([
   [23 * 3_600, "en", "in 23 hr."],
+  [86_400, "en", "in 24 hr."],
+  [86_400 - 20, "en", "in 24 hr."],
+  [90 * 86_400 - 20, "en", "in 90 days"],
+  [-47 * 3_600, "en", "yesterday"],
   [23 * 3_600, "zh-CN", "23 小时后"],
   [-4 * 60, "zh-CN", "4 分钟前"],
 ] as const)("in %s seconds, %s: %s", (seconds, language, said) => {

@@ -29,9 +29,13 @@ function formatsOf(language: string): Formats {
 /** How long ago, or how long until. Pure. */
 export function relative(at: number, now: number, language: string): string {
   const seconds = Math.round((at - now) / 1000);
-  const [unit, size] = STEPS.find(([, step]) => Math.abs(seconds) >= step) ?? ["second", 1];
+  const isAhead = seconds > 0;
+  // What ends in a day ends in 24 hours, whenever one looks: a day ahead is one from the second on.
+  const [unit, size] = STEPS.find(([name, step]) => Math.abs(seconds) >= (isAhead && name === "day" ? 2 * step : step)) ?? ["second", 1];
+  // An age is what has passed of it; what is ahead is as long as it was said to be, also a moment later.
+  const count = isAhead ? Math.round(seconds / size) : Math.trunc(seconds / size);
   // Between a number and a Chinese word stands a blank, as everywhere on the pages.
-  return formatsOf(language).relative.format(Math.trunc(seconds / size), unit).replace(/(?<=\d)(?=\p{Script=Han})/u, " ");
+  return formatsOf(language).relative.format(count, unit).replace(/(?<=\d)(?=\p{Script=Han})/u, " ");
 }
 
 const TICK_MS = 10_000;

@@ -85,7 +85,7 @@ export function useApprovals(all: boolean, everywhere = false): UseQueryResult<r
   return useQuery({
     queryKey: ["approvals", "list", all, everywhere],
     queryFn: async () => (await connection.request("approvals.list", { all, ...(everywhere ? { allTenants: true } : {}) })).approvals,
-    enabled: useMay("operator"),
+    enabled: useMay("operator", "operator.approvals"),
     refetchInterval: everywhere ? ELSEWHERE_EVERY_MS : false,
     // Whoever did not sign in answers no approvals: the server says so, and it stays that way.
     retry: false,

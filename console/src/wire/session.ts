@@ -1,4 +1,4 @@
-import { RequestError } from "./client.ts";
+import { ConnectionError, RequestError } from "./client.ts";
 import type { ErrorCode, Params } from "./types.ts";
 
 /** Where the key of the session is kept: only pages of this origin read it, unlike its cookie, which all ports share. */
@@ -32,9 +32,19 @@ export async function refusalOf(response: Response): Promise<RequestError> {
   return new RequestError({ code: (answer.error?.code ?? "internal").toUpperCase() as ErrorCode, message: answer.error?.message ?? `HTTP ${response.status}` }, response.headers.get("x-request-id") ?? undefined);
 }
 
+/** What the server says as it closes the connection of somebody who may no longer come in. */
+const REVOKED = "access was revoked";
+
+/** Whether the server took away the connection: a key was revoked or has expired, or somebody signed out elsewhere. Pure. */
+export const isTakenAway = (error: unknown): boolean => error instanceof ConnectionError && error.message === REVOKED;
+
 /** A session ended that somebody had; what they typed may still be here. */
 export class SessionEnded extends Error {
-  constructor(readonly hasDrafts: boolean) {
+  constructor(
+    readonly hasDrafts: boolean,
+    /** Whether the server ended it while pages were open. */
+    readonly wasTaken: boolean,
+  ) {
     super("the session ended");
   }
 }

@@ -1,7 +1,9 @@
 import { createContext, useContext, useEffect, useRef, useSyncExternalStore } from "react";
 
 import type { ConnectionState, PintleClient, Told, Welcome } from "./client.ts";
-import { type CallerRole, ROLES } from "./types.ts";
+import { mayAs } from "./may.ts";
+import { hasSession } from "./session.ts";
+import type { CallerRole, KeyScope } from "./types.ts";
 
 export interface Wire {
   readonly connection: PintleClient;
@@ -22,9 +24,14 @@ export function useWire(): Wire {
   return wire;
 }
 
-/** Whether one has at least this role. */
-export function useMay(least: CallerRole): boolean {
-  return ROLES.indexOf(useWire().me.role) >= ROLES.indexOf(least);
+/** Whether one has at least this role, and with `scope` also that scope: a key may have fewer than its owner's role. */
+export function useMay(least: CallerRole, scope?: KeyScope): boolean {
+  return mayAs(useWire().me, least, scope);
+}
+
+/** Whether one may try hooks, which nobody may who did not sign in. */
+export function useMayTry(): boolean {
+  return useMay("operator", "operator.write") && hasSession();
 }
 
 /** Whether something is another tenant's: owners see it here, and act on it there. */

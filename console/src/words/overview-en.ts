@@ -8,7 +8,7 @@ export const overview = {
     `${bad === 0 ? (all === 0 ? "No hook guards this tenant yet." : on === 0 ? "No hook is on." : `${count(on, "hook is", "hooks are")} on, and nothing is wrong with any.`) : `${count(bad, "hook needs", "hooks need")} attention.`}${waiting === 0 ? "" : ` ${count(waiting, "call waits", "calls wait")} for a person.`}`,
   guards: { armed: "armed", unproven: "unproven", broken: "broken", tripped: "tripped", disabled: "off" },
   lookAt: "Look at these first",
-  waiting: "approvals",
+  waiting: (n: number): string => (n === 1 ? "approval" : "approvals"),
   kinds: { allowed: "allowed", asked: "asked", faults: "faults", blocked: "blocked" },
   decided: { blocked: "turns blocked", faults: "turns with faults" },
   counts: "Bars count the answers of hooks, of which a turn may have several; a fault counts as a fault even where it blocked. A number with a link counts turns, as the list behind it does.",

@@ -7,7 +7,7 @@ export const overview: Words["overview"] = {
   answer: (bad, on, all, waiting) => `${bad === 0 ? (all === 0 ? "此租户还没有钩子防护。" : on === 0 ? "没有启用的钩子。" : `${on} 个钩子已启用，没有发现问题。`) : `${bad} 个钩子需要检查。`}${waiting === 0 ? "" : `${waiting} 个调用等待人员决定。`}`,
   guards: { armed: "就绪", unproven: "未验证", broken: "已损坏", tripped: "已熔断", disabled: "停用" },
   lookAt: "请先检查这些",
-  waiting: "待审批",
+  waiting: () => "待审批",
   kinds: { allowed: "允许", asked: "询问", faults: "故障", blocked: "阻止" },
   decided: { blocked: "被阻止的轮次", faults: "有故障的轮次" },
   counts: "柱形按钩子的回答计数，同一轮次可有多个；故障即使阻止了操作，也计为故障。带链接的数字按轮次计数，与所指的列表一致。",

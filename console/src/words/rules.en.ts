@@ -11,8 +11,8 @@ export const rulesEn = {
     outside: { title: "Ask outside the workspace", about: "A script asks a person before a command touches anything outside the workspace.", name: "ask-outside", says: "outside the workspace: " },
     keys: { title: "No keys to the model", about: "A script takes API keys out of messages before the model, the log and other hooks see them.", name: "no-keys", says: "" },
     judge: { title: "A model judges commands", about: "A small model decides about each command. It costs tokens of the budget.", name: "judge-commands", says: "Block commands that delete data, change permissions or send files away. Allow the rest." },
-    context: { title: "Say something first", about: "Each conversation begins with a note to the model.", name: "first-note", says: "The main branch is frozen until Friday. Work on branches." },
-    notify: { title: "Tell another system", about: "Each finished turn is posted to a URL of yours.", name: "notify", says: "" },
+    context: { title: "Add a note at the start", about: "Each conversation begins with a note to the model.", name: "first-note", says: "The main branch is frozen until Friday. Work on branches." },
+    notify: { title: "Notify another system", about: "Each finished turn is posted to a URL of yours.", name: "notify", says: "" },
   },
   tryOuts: { keys: (key: string) => `My key is ${key}, please use it.`, context: "Which branch do I work on?" },
   budget: {

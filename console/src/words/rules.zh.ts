@@ -9,7 +9,7 @@ export const rulesZh = {
     outside: { title: "工作区之外先询问", about: "命令涉及工作区之外的内容时，脚本会先询问人。", name: "ask-outside", says: "位于工作区之外：" },
     keys: { title: "不让密钥到达模型", about: "脚本在模型、日志和其他钩子看到消息之前，去掉其中的 API 密钥。", name: "no-keys", says: "" },
     judge: { title: "由模型判断命令", about: "小模型对每条命令作出决定，会消耗预算中的 token。", name: "judge-commands", says: "阻止删除数据、更改权限或向外发送文件的命令，其余放行。" },
-    context: { title: "先说一句话", about: "每个对话开始时给模型一条说明。", name: "first-note", says: "主分支冻结到周五，请在分支上工作。" },
+    context: { title: "开头附加说明", about: "每个对话开始时给模型一条说明。", name: "first-note", says: "主分支冻结到周五，请在分支上工作。" },
     notify: { title: "通知其他系统", about: "每个完成的轮次都会发送到您的 URL。", name: "notify", says: "" },
   },
   tryOuts: { keys: (key: string) => `我的密钥是 ${key}，请使用它。`, context: "我应该在哪个分支上工作？" },

@@ -7,15 +7,27 @@ export const settingsEn = {
   notFound: "There is no such setting",
   notFoundAbout: "The address is wrong, or it is not yours to see.",
   parts: { you: "You", members: "Members", keys: "API keys", tenants: "Tenants", webhooks: "Webhooks", edition: "Edition" },
-  roleMay: {
-    viewer: ["read own conversations, hooks and what hooks answered"],
-    operator: ["talk to agents and answer what waits for a person", "try hooks that there are"],
-    admin: ["talk to agents and answer what waits for a person", "create, change and delete hooks", "see every conversation of the tenant", "give and take API keys, and add members"],
-    owner: ["everything an admin may, in every tenant", "change hooks that hold for every tenant, and budgets", "make tenants and close them"],
+  mayDo: {
+    read: "read own conversations, hooks and what hooks answered",
+    talk: "talk to agents, and read own conversations, hooks and what hooks answered",
+    approve: "answer what waits for a person",
+    try: "try the hooks here",
+    change: "create, change and delete hooks",
+    seeAll: "see every conversation of the tenant",
+    people: "give and take API keys, and add members",
+    everywhere: "everything an admin may, in every tenant",
+    global: "change hooks that hold for every tenant, and budgets",
+    tenants: "make tenants and close them",
+  },
+  beyond: {
+    title: "Your key does not allow this",
+    signIn: "Sign in to see this page",
+    about: (name: string, scope: string) => `Your role does, but the API key that you signed in with lacks the scope “${name}” (${scope}). Sign in with another key, or ask an administrator for one.`,
   },
   you: {
     answer: (user: string, role: string, tenant: string) => `You are ${user}, ${role} in ${tenant}.`,
     may: "What you may do",
+    keyLacks: (names: readonly string[], scopes: readonly string[]) => `Your role has more, but the API key that you signed in with lacks the ${scopes.length === 1 ? "scope" : "scopes"} ${names.map((name, at) => `“${name}” (${scopes[at] ?? ""})`).join(", ")}: what needs ${scopes.length === 1 ? "it" : "them"} is not offered.`,
     nobody: "Nobody signs in at this address: only this machine reaches it. With gateway.token_env in the configuration people sign in, and may more.",
   },
   devices: {

@@ -5,15 +5,27 @@ export const settingsZh = {
   notFound: "没有这项设置",
   notFoundAbout: "地址有误，或者您无权查看。",
   parts: { you: "我", members: "成员", keys: "API 密钥", tenants: "租户", webhooks: "Webhook", edition: "版本类型" },
-  roleMay: {
-    viewer: ["查看本人的对话、钩子以及钩子的回答"],
-    operator: ["与智能体对话，处理等待人工的请求", "测试已有的钩子"],
-    admin: ["与智能体对话，处理等待人工的请求", "新建、修改和删除钩子", "查看本租户的所有对话", "发放和收回 API 密钥，添加成员"],
-    owner: ["在每个租户中拥有管理员的全部权限", "修改对所有租户生效的钩子以及预算", "新建和关闭租户"],
+  mayDo: {
+    read: "查看本人的对话、钩子以及钩子的回答",
+    talk: "与智能体对话，查看本人的对话、钩子以及钩子的回答",
+    approve: "处理等待人工的请求",
+    try: "测试已有的钩子",
+    change: "新建、修改和删除钩子",
+    seeAll: "查看本租户的所有对话",
+    people: "发放和收回 API 密钥，添加成员",
+    everywhere: "在每个租户中拥有管理员的全部权限",
+    global: "修改对所有租户生效的钩子以及预算",
+    tenants: "新建和关闭租户",
+  },
+  beyond: {
+    title: "您的密钥没有此权限",
+    signIn: "登录后才能查看此页面",
+    about: (name: string, scope: string) => `您的角色有此权限，但登录所用的 API 密钥缺少权限“${name}”（${scope}）。请换用其他密钥登录，或向管理员申请。`,
   },
   you: {
     answer: (user: string, role: string, tenant: string) => `您是 ${user}，在 ${tenant} 中的角色是${role}。`,
     may: "您可以做什么",
+    keyLacks: (names: readonly string[], scopes: readonly string[]) => `您的角色还有更多权限，但登录所用的 API 密钥缺少${names.map((name, at) => `“${name}”（${scopes[at] ?? ""}）`).join("、")}，因此不提供相应的操作。`,
     nobody: "此地址无需登录：只有本机能访问。在配置中设置 gateway.token_env 后，用户可以登录并获得更多权限。",
   },
   devices: {

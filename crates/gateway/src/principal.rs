@@ -89,6 +89,19 @@ impl Rights {
         })
     }
 
+    /// The scopes that give a key as much, in their words.
+    pub(crate) fn scopes(self) -> Vec<&'static str> {
+        let has = |scope: &KeyScope| match scope {
+            KeyScope::Read => self.read,
+            KeyScope::Write => self.talk != Talk::No,
+            KeyScope::Approvals => self.approve,
+            KeyScope::Pairing => false,
+            KeyScope::Guard => self.guard,
+            KeyScope::Admin => self.admin,
+        };
+        KeyScope::ALL.into_iter().filter(has).map(KeyScope::word).collect()
+    }
+
     pub(crate) fn has(self, right: Right) -> bool {
         match right {
             Right::SignedIn => self.signed_in,
@@ -219,5 +232,21 @@ pub(crate) fn somebody(user: &str, role: CallerRole) -> Principal {
         rights: Rights::all(),
         credential: Credential::Token,
         until: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_key_gives_is_told_in_the_words_of_scopes() {
+        let of = |scope: KeyScope| Rights::of_scopes(&[scope]).scopes();
+        assert_eq!(of(KeyScope::Read), ["operator.read"]);
+        assert_eq!(of(KeyScope::Write), ["operator.read", "operator.write"]);
+        assert_eq!(of(KeyScope::Approvals), ["operator.approvals"]);
+        assert_eq!(of(KeyScope::Guard), ["operator.guard"]);
+        let all = ["operator.read", "operator.write", "operator.approvals", "operator.guard", "operator.admin"];
+        assert_eq!((of(KeyScope::Admin), Rights::all().scopes()), (all.to_vec(), all.to_vec()));
     }
 }

@@ -60,6 +60,8 @@ struct RunState {
     end: AnswerEnd,
     /// What it does, for whoever asks.
     activity: Option<Value>,
+    /// Whether it goes on with a turn that was cut.
+    is_resumed: bool,
     /// The approval that it waits for.
     waits: Option<String>,
     work: WorkedHere,
@@ -353,6 +355,16 @@ impl Run {
     /// What it does.
     pub(crate) fn activity(&self) -> Option<Value> {
         self.state().activity.clone()
+    }
+
+    /// It goes on with a turn that was cut, such as by a restart of the host.
+    pub(crate) fn was_cut(&self) {
+        self.state().is_resumed = true;
+    }
+
+    /// Whether it goes on with a turn that was cut.
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.state().is_resumed
     }
 
     /// It does something else now.

@@ -168,12 +168,13 @@ fn told(notice: &Notice) -> Option<Told> {
     let iteration = notice.who.iteration;
     let event = |kind, payload| Some(Told::Event { kind, payload });
     match &notice.what {
-        ObservedEvent::PostToolUse { call, output, .. } => {
+        ObservedEvent::PostToolUse { call, output, substituted, .. } => {
             let result: String = output.for_llm.chars().take(MAX_RESULT_CHARS).collect();
-            event(
-                "tool.result",
-                json!({ "name": call.tool, "id": call.id, "is_error": output.is_error, "arguments": call.arguments, "result": result }),
-            )
+            let mut payload = json!({ "name": call.tool, "id": call.id, "is_error": output.is_error, "arguments": call.arguments, "result": result });
+            if *substituted {
+                payload["answeredByHook"] = json!(true);
+            }
+            event("tool.result", payload)
         }
         ObservedEvent::SessionStart | ObservedEvent::SubagentStop { .. } | ObservedEvent::Stop { .. } => None,
         ObservedEvent::Runtime(what) => match what {

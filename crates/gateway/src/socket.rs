@@ -307,6 +307,7 @@ impl Shared {
             "server": { "name": "pintle", "version": env!("CARGO_PKG_VERSION") },
             "tenant_name": who.tenant_name,
             "tenant_slug": who.slug,
+            "scopes": who.rights.scopes(),
         })
     }
 

@@ -93,6 +93,7 @@ impl Shared {
             if errand.resumes {
                 // What goes wrong before it goes on is told of it as well.
                 run.begins(&errand.turn);
+                run.was_cut();
             }
             let outcome = shared.work(&run, &errand).await.unwrap_or_else(RunOutcome::Failed);
             let turns: Vec<TurnId> = [Some(&errand.turn), run.id()].into_iter().flatten().cloned().collect();
@@ -425,7 +426,8 @@ impl Shared {
     async fn decided(&self, run: &Run, approval: &Approval) -> bool {
         run.now_waits(Some(approval.id.clone()));
         self.announce_everywhere(approval).await;
-        run.event("approval.waiting", Some(json!({ "approvalId": approval.id, "tool": approval.tool })));
+        let waits = json!({ "approvalId": approval.id, "tool": approval.tool, "toolCallId": approval.tool_call_id });
+        run.event("approval.waiting", Some(waits));
         let deadline = run.name.is_once().then(|| Instant::now() + self.desk.limits.approval_wait);
         let answered = loop {
             let rung = self.desk.answers.notified();

@@ -165,7 +165,11 @@ impl Shared {
         let name = self.meant(who, &params).await?;
         let run = self.lanes.of(&SessionKey { tenant: who.tenant.clone(), session: name.id() });
         if let Some(run) = run {
-            return Ok(json!({ "isRunning": true, "runId": run.id(), "activity": run.activity() }));
+            let mut status = json!({ "isRunning": true, "runId": run.id(), "activity": run.activity() });
+            if run.is_resumed() {
+                status["resumed"] = json!(true);
+            }
+            return Ok(status);
         }
         // Another process may work it. Nobody learns of a session that is not theirs or not there.
         let open = self.of_journal(who, &name, open_turn).await?;

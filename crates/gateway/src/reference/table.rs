@@ -23,8 +23,8 @@ pub(super) const CONNECT: MethodRow = method(
      version?: unknown, pairing?: unknown }",
     "{ protocol: 3, role: CallerRole, user_id: string, tenant_id: string, is_owner: boolean, \
      is_master_scope: boolean, edition: Edition, server: { name: string, version: string }, tenant_name: string, \
-     tenant_slug: string }",
-    "the first request of a connection",
+     tenant_slug: string, scopes: KeyScope[] }",
+    "the first request of a connection; `scopes` are what it may do of what its role allows",
 );
 
 /// What methods take and give.
@@ -66,8 +66,8 @@ const METHODS: &[MethodRow] = &[
     method(
         "chat.session.status",
         "{ agentId?: string, sessionKey?: string }",
-        "{ isRunning: boolean, runId: string | null, activity: Activity | null }",
-        "",
+        "{ isRunning: boolean, runId: string | null, activity: Activity | null, resumed?: true }",
+        "`resumed` where the turn was cut, such as by a restart, and goes on",
     ),
     method(
         "chat.send",

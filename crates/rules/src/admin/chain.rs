@@ -11,7 +11,7 @@ use domain::id::{AgentId, HookName, TenantId, TurnId};
 use domain::identity::Identity;
 use domain::json::{Object, Value, json};
 use domain::record::NotRun;
-use domain::rule::Rule;
+use domain::rule::{Rule, Source};
 use domain::shell::ShellFacts;
 
 use super::{AdminError, Caller, CallerRole, RuleAdmin};
@@ -47,17 +47,16 @@ impl RuleAdmin {
         let line = |hook: &std::sync::Arc<Hook>| {
             let row = view.rules.hooks.iter().find(|row| hook.stored.as_ref().is_some_and(|own| own.id == row.id))?;
             let fate = fate((hook, Some(row)), &occasion, &explained);
-            Some(json!({
-                "hookId": row.id,
-                "name": row.name,
-                "scope": row.scope,
-                "priority": row.priority,
-                "state": state(hook),
-                "wouldRun": fate.is_none(),
-                "reason": fate.unwrap_or_default(),
-            }))
+            Some((row.priority, chain_line(row, state(hook), fate)))
         };
-        Ok(hooks.filter_map(line).collect())
+        let mut lines: Vec<(i32, Value)> = hooks.filter_map(line).collect();
+        // What is shipped and switched off is in no set; people look for it here as for any other that is off.
+        let is_off = |row: &&Rule| row.source == Source::Builtin && !row.is_candidate() && row.event == asking.event;
+        for row in view.rules.hooks.iter().filter(is_off) {
+            let at = lines.partition_point(|(priority, _)| *priority > row.priority);
+            lines.insert(at, (row.priority, chain_line(row, "off", Some(why_off(Some(row))))));
+        }
+        Ok(lines.into_iter().map(|(_, line)| line).collect())
     }
 
     /// Why each of `hooks`, which are no rules, would not run at such an event, or nothing if it would. In what way one is
@@ -149,6 +148,25 @@ impl Setting {
     }
 }
 
+/// A rule as a chain has it; it would run where nothing is against it.
+fn chain_line(row: &Rule, state: &str, fate: Option<String>) -> Value {
+    json!({
+        "hookId": row.id,
+        "name": row.name,
+        "scope": row.scope,
+        "priority": row.priority,
+        "state": state,
+        "wouldRun": fate.is_none(),
+        "reason": fate.unwrap_or_default(),
+    })
+}
+
+/// Why a hook that is switched off does not run; `row` is what is kept of a rule.
+fn why_off(row: Option<&Rule>) -> String {
+    let reason = row.map(|row| row.disabled_reason.as_str()).filter(|reason| !reason.is_empty());
+    reason.map_or_else(|| "switched off".to_owned(), |reason| format!("switched off: {reason}"))
+}
+
 fn state(hook: &Hook) -> &'static str {
     match hook.state {
         HookState::Armed => "on",
@@ -171,10 +189,7 @@ fn fate(
     let Occasion { event, facts, event_context } = occasion;
     let (event, event_context) = (*event, *event_context);
     match &hook.state {
-        HookState::Disabled => {
-            let reason = row.map(|row| row.disabled_reason.as_str()).filter(|reason| !reason.is_empty());
-            return Some(reason.map_or_else(|| "switched off".to_owned(), |reason| format!("switched off: {reason}")));
-        }
+        HookState::Disabled => return Some(why_off(row)),
         HookState::Untrusted => return Some("not accepted by anybody".to_owned()),
         HookState::Armed | HookState::Tripped { .. } | HookState::Broken(_) => {}
     }

@@ -14,8 +14,8 @@ pub(in crate::reference) const RUN_EVENTS: &[Row] = &[
     ),
     row(
         "tool.result",
-        "{ name: string, id: string, is_error: boolean, arguments: object, result: string }",
-        "the first 1,000 characters of the result",
+        "{ name: string, id: string, is_error: boolean, arguments: object, result: string, answeredByHook?: true }",
+        "the first 1,000 characters of the result; `answeredByHook` where a hook answered in the tool's place",
     ),
     row("activity", "Activity", ""),
     row(
@@ -30,7 +30,7 @@ pub(in crate::reference) const RUN_EVENTS: &[Row] = &[
          tool?: string, arguments?: object }",
         "of a call, also its `arguments` as hooks left them",
     ),
-    row("approval.waiting", "{ approvalId: string, tool: string }", ""),
+    row("approval.waiting", "{ approvalId: string, tool: string, toolCallId: string }", ""),
     row("approval.decided", "{ approvalId: string, state: ApprovalState }", ""),
     row(
         "run.completed",

@@ -32,7 +32,9 @@ fn an_answer_lets_exactly_this_call_run() {
     assert_eq!(anna.answer(&sent)["payload"]["content"], "All done.");
     let late = anna.refused("approvals.refuse", json!({ "id": id }));
     assert_eq!(late, ("FAILED_PRECONDITION".into(), "already approved by ben".into()));
-    assert!(anna.kinds().contains(&"approval.waiting") && anna.kinds().contains(&"approval.decided"));
+    assert!(anna.kinds().contains(&"approval.decided"));
+    let waited = anna.event("agent", |event| event["type"] == "approval.waiting");
+    assert_eq!(waited["payload"]["toolCallId"], created["tool_call_id"]);
     assert_eq!(anna.refused("approvals.get", json!({ "id": "nothing" })).0, "NOT_FOUND");
 }
 

@@ -234,6 +234,11 @@ fn what_a_hook_says_to_the_user_in_place_of_a_tool_is_the_answer() {
     let events = post(&server, CHAT, "", &streamed).events();
     let text: String = events.iter().filter_map(|it| it["choices"][0]["delta"]["content"].as_str()).collect();
     assert_eq!(text, "Here it is");
+    // Whoever listens is told that the tool did not run.
+    let mut anna = server.connected(json!({}));
+    anna.done("chat.send", json!({ "message": "look" }));
+    let result = anna.event("agent", |event| event["type"] == "tool.result");
+    assert_eq!(result["payload"]["answeredByHook"], true, "{result}");
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn whoever_says_nothing_is_an_operator_on_their_own_machine() {
             "protocol": 3, "role": "operator", "user_id": "local", "tenant_id": "0193a5b0-7000-7000-8000-000000000002",
             "is_owner": false, "is_master_scope": false, "edition": "lite",
             "server": { "name": "pintle", "version": env!("CARGO_PKG_VERSION") },
-            "tenant_name": "Default", "tenant_slug": "default"
+            "tenant_name": "Default", "tenant_slug": "default", "scopes": ["operator.read", "operator.write"]
         })
     );
     assert_eq!(client.refused("hooks.create", json!({})).0, "UNAUTHORIZED");

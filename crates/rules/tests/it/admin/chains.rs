@@ -57,6 +57,24 @@ async fn each_hook_says_whether_it_would_run_and_why_not() {
 }
 
 #[tokio::test]
+async fn what_is_shipped_and_off_stands_in_the_chain_as_any_other_that_is_off() {
+    let stage = Stage::new();
+    let admin = of_default(CallerRole::Admin);
+    let mut off = script("tenant", "off", "allow");
+    off["enabled"] = json!(false);
+    stage.create(&admin, off).await;
+    for row in pintle_rules::builtin::builtins()[0].rows("2026-11-22T09:00:00Z".parse().unwrap()) {
+        // The model's scripts are shorter.
+        let config = domain::json::from_value(json!({"source": "return {\"decision\":\"allow\"}"})).unwrap();
+        stage.write(RuleChange::Create(Rule { config, ..row }.into()));
+    }
+    let chain = stage.ok(&admin, "hooks.chain", json!({"event": "pre_tool_use", "toolName": "exec"})).await;
+    let line = |hook: &Value| format!("{} {} {}", hook["name"], hook["state"], hook["wouldRun"]);
+    let lines: Vec<String> = chain["chain"].as_array().unwrap().iter().map(line).collect();
+    assert_eq!(lines, [r#""pii-redactor" "off" false"#, r#""off" "off" false"#]);
+}
+
+#[tokio::test]
 async fn in_what_way_a_hook_of_the_host_is_broken_is_told_to_owners() {
     let stage = Stage::new();
     let (owner, viewer) = (of_default(CallerRole::Owner), of_default(CallerRole::Viewer));
