@@ -2,6 +2,7 @@
 
 mod by_name;
 mod carried;
+mod changed_below;
 mod foreign;
 mod list_files;
 mod plain_text;
@@ -276,8 +277,9 @@ impl Look<'_> {
             paths.iter().find_map(|path| self.touched(path, &told, look))
         };
         paths(&facts.writes, Self::written)
-            .or_else(|| if told.takes_empty_folders() { None } else { paths(&facts.deletes, Self::deleted) })
+            .or_else(|| if self.takes_empty(&told) { None } else { paths(&facts.deletes, Self::deleted) })
             .or_else(|| self.found_below(&told))
+            .or_else(|| self.changed_below(&facts))
             .or_else(|| facts.reads.iter().find_map(|path| self.read(&expanded(path, &facts))))
             .or_else(|| self.filled(&facts))
             .or_else(|| facts.commands.iter().find_map(|command| self.access(command, &told)))

@@ -246,7 +246,7 @@ fn is_known(name: &str) -> bool {
 }
 
 /// The program that `name` runs with `words` and its own words, where that runs one of a package.
-fn run_by<'c>(name: &'c str, words: &'c [String]) -> (&'c str, &'c [String]) {
+pub(super) fn run_by<'c>(name: &'c str, words: &'c [String]) -> (&'c str, &'c [String]) {
     if !is_of_packages(name) {
         return (name, words);
     }
