@@ -11,6 +11,7 @@ mod roundabout;
 mod served;
 mod settled;
 mod started;
+mod streamed;
 mod told_text;
 
 use std::cell::Cell;
@@ -87,6 +88,19 @@ pub struct GuardedFiles<'a> {
 /// Whether a pattern stands for a file of which the second says that it matters; nothing where that cannot be said.
 pub type FindsFiles<'a> = &'a dyn Fn(&str, &dyn Fn(&str) -> bool) -> Option<bool>;
 
+/// What lies at a path, behind all links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathKind {
+    /// A file or a folder.
+    Lasting,
+    /// A pipe, a socket or a device: what is read there was nowhere before.
+    Stream,
+    /// Nothing.
+    Nothing,
+    /// Nobody can say.
+    Unknown,
+}
+
 /// What is looked up in the file system.
 #[derive(Clone, Copy)]
 pub struct OnDisk<'a> {
@@ -99,12 +113,20 @@ pub struct OnDisk<'a> {
     pub finds: FindsFiles<'a>,
     /// What a file says, or the first [`MAX_LIST_BYTES`] of it; none where no file of texts is there.
     pub says: &'a dyn Fn(&str) -> Option<String>,
+    /// What lies at a path.
+    pub kind: &'a dyn Fn(&str) -> PathKind,
 }
 
 /// Why the call that `event` is about must not run, whatever rules say, by the names of its paths alone; none if nothing is
 /// to be said against it.
 pub fn protects(event: &HostEvent, files: &GuardedFiles<'_>) -> Option<String> {
-    let nothing = OnDisk { leads: &|_| Vec::new(), holds: &|_, _| false, finds: &|_, _| None, says: &|_| None };
+    let nothing = OnDisk {
+        leads: &|_| Vec::new(),
+        holds: &|_, _| false,
+        finds: &|_, _| None,
+        says: &|_| None,
+        kind: &|_| PathKind::Unknown,
+    };
     protects_behind(event, files, nothing)
 }
 
@@ -291,6 +313,7 @@ impl Look<'_> {
             .or_else(|| self.reaches(&facts))
             .or_else(|| facts.commands.iter().find_map(|command| self.serves(command)))
             .or_else(|| self.goes_round(text, &facts))
+            .or_else(|| self.streamed(text, &facts))
             .or_else(|| own_commands::refused(text, &facts))
             .or_else(|| in_code::refused(text, &facts))
             .or_else(|| self.written_for_later(text, &facts))

@@ -1,7 +1,7 @@
 //! What agents do every day passes in a project with settings of agents: patterns are settled by what lies on the disk.
 
 use domain::json::{self, Value, json};
-use pintle_guard::{GuardedFiles, HOSTS, OnDisk, host, pattern_means, protects_behind};
+use pintle_guard::{GuardedFiles, HOSTS, OnDisk, PathKind, host, pattern_means, protects_behind};
 
 use crate::protects::write;
 use crate::recorded::decode;
@@ -13,6 +13,10 @@ const GUARD: &str = "/proc/41/exe";
 
 /// A link in projects, and where it leads.
 pub(crate) const LINK: [&str; 2] = ["/u/ann/repo/links/lnk", "/u/ann/.claude"];
+
+/// A pipe of the project, and a file that is not there.
+const PIPE: &str = "/u/ann/repo/pipe";
+const MISSING: &str = "/u/ann/repo/missing";
 
 /// Files of the project with lists, and what they say.
 const LISTS: [(&str, &str); 2] = [
@@ -86,7 +90,12 @@ pub(crate) fn refusal_beside((on_disk, own): (&[&str], &[String]), tool: &str, a
     let is_below = |path: &str, folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
     let holds = |folder: &str, below: &str| below == "*" && on_disk.iter().any(|path| is_below(path, folder));
     let says = |path: &str| LISTS.iter().find(|(list, _)| *list == path).map(|(_, said)| (*said).to_owned());
-    let disk = OnDisk { leads: &leads, holds: &holds, finds: &finds, says: &says };
+    let kind = |path: &str| match path {
+        PIPE => PathKind::Stream,
+        MISSING => PathKind::Nothing,
+        _ => PathKind::Unknown,
+    };
+    let disk = OnDisk { leads: &leads, holds: &holds, finds: &finds, says: &says, kind: &kind };
     let files = GuardedFiles { home: HOME, own, lifted: false };
     let payload = json!({
         "hook_event_name": "PreToolUse", "session_id": "s", "cwd": "/u/ann/repo", "tool_name": tool, "tool_input": arguments
