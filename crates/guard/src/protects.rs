@@ -12,6 +12,7 @@ mod served;
 mod settled;
 mod started;
 mod streamed;
+mod told_in_files;
 mod told_text;
 
 use std::cell::Cell;
@@ -309,6 +310,7 @@ impl Look<'_> {
             .or_else(|| facts.commands.iter().find_map(|command| self.brings(text, command)))
             .or_else(|| self.names_in_parts(text, &facts))
             .or_else(|| self.listed_in_files(text, &facts))
+            .or_else(|| self.told_in_files(text, &facts))
             .or_else(|| self.carries(text, &facts))
             .or_else(|| self.reaches(&facts))
             .or_else(|| facts.commands.iter().find_map(|command| self.serves(command)))

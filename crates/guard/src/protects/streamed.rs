@@ -151,8 +151,8 @@ fn code_from(command: &ShellCommand) -> Option<CodeFrom<'_>> {
     if words[..end].iter().any(is_text) {
         return None;
     }
-    match words.get(end) {
-        Some(file) if *file != "-" && !words[..end].contains(&"-s") => Some(CodeFrom::File(*file)),
+    match words.get(end).copied() {
+        Some(file) if file != "-" && !words[..end].contains(&"-s") => Some(CodeFrom::File(file)),
         _ => Some(CodeFrom::Input),
     }
 }
