@@ -5,6 +5,7 @@ mod carried;
 mod changed_below;
 mod foreign;
 mod list_files;
+mod patches;
 mod plain_text;
 mod reached;
 mod roundabout;
@@ -312,6 +313,7 @@ impl Look<'_> {
             .or_else(|| self.listed_in_files(text, &facts))
             .or_else(|| self.told_in_files(text, &facts))
             .or_else(|| self.carries(text, &facts))
+            .or_else(|| self.patched(text, &facts))
             .or_else(|| self.reaches(&facts))
             .or_else(|| facts.commands.iter().find_map(|command| self.serves(command)))
             .or_else(|| self.goes_round(text, &facts))
