@@ -185,7 +185,9 @@ fn of_call((event, tool): (&HostEvent, &HostCall), files: &GuardedFiles<'_>, dis
     let asked = || tool.arguments.iter().flat_map(|(_, member)| tools::all_strings(member)).flat_map(urls_of_files);
     let by_url = if tool.class == ToolClass::Web { asked().find_map(|path| look.read(&path)) } else { None };
     let by_path = by_path.or(for_later).or(by_url);
-    by_path.or_else(|| texts.into_iter().find_map(|text| look.shell(event.host, text))).or_else(|| look.too_many())
+    let joined = foreign::joined_texts(row.holds, &tool.arguments);
+    let mut texts = texts.into_iter().chain(joined.iter().map(String::as_str));
+    by_path.or_else(|| texts.find_map(|text| look.shell(event.host, text))).or_else(|| look.too_many())
 }
 
 /// Looks at one call.
@@ -265,7 +267,10 @@ impl Look<'_> {
             own || self.is_guarded(names, is_meant)
         });
         is_guarded.then(|| {
-            format!("`{path}` belongs to the guard of this agent or decides over it: only a person may change it")
+            // Some programs are told more than a path in one word.
+            let is_it = |part: &&str| part.starts_with(['/', '~']) && self.is_guarded(&self.names(part), is_meant);
+            let part = path.split(' ').rfind(is_it).unwrap_or(path);
+            format!("`{part}` belongs to the guard of this agent or decides over it: only a person may change it")
         })
     }
 
@@ -323,7 +328,7 @@ impl Look<'_> {
             .or_else(|| self.written_for_later(text, &facts))
             .or_else(|| UNGUARDED.iter().find_map(|agent| agent.found_in(text, &facts, self.files.lifted)))
             .or_else(|| facts.unknown.then(|| self.unreadable(text)).flatten())
-            .or_else(|| (host == "codex").then(|| typed_into(text, &facts)).flatten())
+            .or_else(|| (host == "codex").then(|| streamed::left_open(text, &facts)).flatten())
     }
 
     /// Whether every path leads through `names`, or all work is done there.
@@ -471,23 +476,4 @@ fn path_at(word: &str, command: &ShellCommand) -> String {
 
 fn of_settings(path: &str) -> String {
     format!("`{path}` is a folder with settings of agents, and what would lie there afterwards cannot be known")
-}
-
-/// Programs that take what is typed as code, and the options with which they do so all the same.
-const INTERACTIVE: [&str; 19] = [
-    "bash", "sh", "zsh", "dash", "fish", "ksh", "python", "python3", "ipython", "node", "deno", "bun", "irb", "ruby",
-    "perl", "psql", "mysql", "sqlite3", "ssh",
-];
-const STILL_INTERACTIVE: [&str; 6] = ["-i", "-l", "-s", "--login", "--interactive", "-il"];
-
-/// Codex can type into a program that it left open, and no hook sees that: so none is opened that would run it.
-fn typed_into(text: &str, facts: &ShellFacts) -> Option<String> {
-    if text.contains(['<', '|']) {
-        return None;
-    }
-    let opened = facts.commands.iter().find(|command| {
-        INTERACTIVE.contains(&command.name.as_str())
-            && command.argv.iter().skip(1).all(|word| STILL_INTERACTIVE.contains(&word.as_str()))
-    })?;
-    Some(format!("`{}` without a script would run what is typed into it, which no hook sees", opened.name))
 }

@@ -45,7 +45,8 @@ impl Look<'_> {
             if !changes_below(name, words) {
                 return None;
             }
-            let folders: Vec<String> = folders(name, words).into_iter().map(|word| path_at(word, command)).collect();
+            let whole = |word: &str| path_at(word, command).replace("/./", "/").trim_end_matches("/.").to_owned();
+            let folders: Vec<String> = folders(name, words).into_iter().map(whole).collect();
             if let Some(folder) = folders.iter().find(|folder| self.holds_guarded(folder)) {
                 return Some(holds_settings(name, folder));
             }

@@ -6,7 +6,7 @@ use domain::shell::{ShellCommand, ShellFacts};
 
 use super::by_name::behind;
 use super::carried::is_place;
-use super::{Look, of_settings, path_at};
+use super::{Look, path_at};
 use crate::filled::patched_by;
 use crate::path_pattern::mark;
 use crate::taken::join;

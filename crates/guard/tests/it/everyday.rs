@@ -19,9 +19,16 @@ const PIPE: &str = "/u/ann/repo/pipe";
 const MISSING: &str = "/u/ann/repo/missing";
 
 /// Files of the project with lists, and what they say.
-const LISTS: [(&str, &str); 2] = [
+const LISTS: &[(&str, &str)] = &[
     ("/u/ann/repo/held.txt", "// notes\na.log\n.claude/settings.json\n"),
     ("/u/ann/repo/free.txt", "// notes\na.log src/a.rs\n.claude/commands/x.md\n"),
+    ("/u/ann/repo/name.txt", "claude\n"),
+    ("/u/ann/repo/key.txt", "/u/ann/.local/share/pintle/guard/key\n"),
+    ("/u/ann/repo/held.cfg", "url = \"https://x.test/a\"\noutput = \"/u/ann/.claude/settings.json\"\n"),
+    ("/u/ann/repo/free.cfg", "url = \"https://x.test/.claude/settings.json\"\noutput = \"a.tgz\"\n"),
+    ("/u/ann/repo/held.diff", "--- /dev/null\n+++ b/.claude/settings.json\n@@ -0,0 +1 @@\n+{}\n"),
+    ("/u/ann/repo/free.diff", "--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-a\n+b\n"),
+    ("/u/ann/repo/index.txt", "M 100644 inline .claude/settings.json\n"),
 ];
 
 /// What of the project and the home folder has a hidden name, and some files beside it.
@@ -90,7 +97,7 @@ pub(crate) fn refusal_beside((on_disk, own): (&[&str], &[String]), tool: &str, a
     let is_below = |path: &str, folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
     let holds = |folder: &str, below: &str| below == "*" && on_disk.iter().any(|path| is_below(path, folder));
     let says = |path: &str| LISTS.iter().find(|(list, _)| *list == path).map(|(_, said)| (*said).to_owned());
-    let kind = |path: &str| match path {
+    let kind = |path: &str| match path.replace("/./", "/").as_str() {
         PIPE => PathKind::Stream,
         MISSING => PathKind::Nothing,
         _ => PathKind::Unknown,

@@ -15,6 +15,8 @@ mod loops;
 #[cfg(test)]
 mod model;
 #[cfg(test)]
+mod other_texts;
+#[cfg(test)]
 mod other_ways;
 #[cfg(test)]
 mod properties;
