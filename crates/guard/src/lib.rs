@@ -7,6 +7,7 @@ mod braces;
 pub mod clients;
 pub mod coverage;
 mod documents;
+mod ended;
 pub mod event;
 mod expanded;
 mod filled;

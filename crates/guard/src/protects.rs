@@ -1,11 +1,13 @@
 //! The first rule of a guard: what the guarded agent must not touch, since it could take the guard away with it.
 
+mod agent_words;
 mod by_name;
 mod carried;
 mod changed_below;
 mod foreign;
 mod list_files;
 mod patches;
+mod patterned;
 mod plain_text;
 mod reached;
 mod roundabout;
@@ -24,7 +26,7 @@ use domain::shell::{ShellCommand, ShellFacts, ShellKind, ShellText};
 use crate::event::{HostCall, HostEvent, HostWhat};
 use crate::expanded::expanded;
 use crate::filled::{brought, is_harmless, linked_to, named, patched_by, twice};
-use crate::hosts::{HOSTS, UNGUARDED, host};
+use crate::hosts::{HOSTS, host};
 use crate::in_code;
 use crate::made_names::urls_of_files;
 use crate::own_commands;
@@ -326,8 +328,8 @@ impl Look<'_> {
             .or_else(|| own_commands::refused(text, &facts))
             .or_else(|| in_code::refused(text, &facts))
             .or_else(|| self.written_for_later(text, &facts))
-            .or_else(|| UNGUARDED.iter().find_map(|agent| agent.found_in(text, &facts, self.files.lifted)))
-            .or_else(|| facts.unknown.then(|| self.unreadable(text)).flatten())
+            .or_else(|| self.starts_unguarded(text, &facts))
+            .or_else(|| facts.unknown.then(|| self.unreadable(text).or_else(|| self.patterned(text))).flatten())
             .or_else(|| (host == "codex").then(|| streamed::left_open(text, &facts)).flatten())
     }
 

@@ -21,6 +21,8 @@ const MISSING: &str = "/u/ann/repo/missing";
 /// Files of the project with lists, and what they say.
 const LISTS: &[(&str, &str)] = &[
     ("/u/ann/repo/held.txt", "// notes\na.log\n.claude/settings.json\n"),
+    ("/u/ann/repo/bare.txt", "--bare\n"),
+    ("/u/ann/repo/home.env", "A=1\nHOME=/tmp/x\n"),
     ("/u/ann/repo/free.txt", "// notes\na.log src/a.rs\n.claude/commands/x.md\n"),
     ("/u/ann/repo/name.txt", "claude\n"),
     ("/u/ann/repo/key.txt", "/u/ann/.local/share/pintle/guard/key\n"),

@@ -11,6 +11,8 @@ mod foreign_tools;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod in_other_programs;
+#[cfg(test)]
 mod loops;
 #[cfg(test)]
 mod model;
