@@ -40,6 +40,9 @@ const UNKNOWN: [char; 3] = ['$', '`', '…'];
 /// How many letters are said of a command that is refused: enough to know it by.
 const SAID: usize = 200;
 
+/// How code sends a signal to every process.
+const FOR_ALL: &str = "kill(-1";
+
 /// How often a text that is not read as one of a shell may name a program that ends others, and how long what follows is.
 const MOST_SAID: usize = 32;
 const LONGEST: usize = 512;
@@ -63,7 +66,8 @@ pub(crate) fn refused(text: &str, facts: &ShellFacts) -> Option<String> {
 pub(crate) fn coded(code: &str) -> Option<String> {
     let plain: String = code.chars().filter(|letter| !matches!(letter, '"' | '\'' | '\\')).collect();
     let plain = plain.replace(',', " ");
-    if plain.contains("kill(-1") {
+    let is_all = |rest: &str| !rest.starts_with(|letter: char| letter.is_ascii_digit());
+    if plain.split(FOR_ALL).skip(1).any(is_all) {
         return Some(said_of("kill(-1)"));
     }
     let begins =
@@ -442,6 +446,7 @@ mod tests {
             ("1e kill -9 -1", true),
             ("system(\"killall -r \\\"pin.*\\\"\")", true),
             ("os.kill(-1, 9)", true),
+            ("os.kill(-12, 9)", false),
             ("os.system('pkill -f \"npm run dev\"')", false),
             ("child.kill('SIGTERM')", false),
             ("skill_level = 'pintle'", false),

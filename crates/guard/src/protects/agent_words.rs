@@ -67,7 +67,7 @@ impl Look<'_> {
 
     /// Why `agent` must not be started with what stands in files that the text reads, or with words that nobody knows.
     fn started_by_files(&self, agent: &UnguardedStart, text: &str, facts: &ShellFacts) -> Option<String> {
-        let words = agent.started_in(facts).filter(|_| facts.unknown)?;
+        let words = agent.started_in(facts)?;
         let takes = |command: &ShellCommand| TAKES_VARIABLES.contains(&command.name.as_str());
         let takes_variables = facts.commands.iter().any(takes);
         let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
@@ -109,7 +109,10 @@ fn takes_unknown(command: &ShellCommand) -> bool {
 /// The files that the commands of `facts` read, also as scripts of their own.
 fn files_read(facts: &ShellFacts) -> Vec<String> {
     let scripts = facts.commands.iter().filter(|command| READS_SCRIPT.contains(&command.name.as_str()));
-    let scripts = scripts.filter_map(|command| command.argv.get(1).map(|word| path_at(word, command)));
+    let scripts = scripts.filter_map(|command| {
+        let word = command.argv.get(1)?;
+        Some(path_at(word.trim_start_matches("./"), command))
+    });
     let mut files: Vec<String> = facts.reads.iter().cloned().chain(scripts).collect();
     files.sort();
     files.dedup();

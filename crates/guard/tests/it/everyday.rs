@@ -44,6 +44,7 @@ const DISK: &[&str] = &[
     "/u/ann/.local/share/pintle",
     "/u/ann/.local/share/pintle/guard",
     "/u/ann/.local/share/pintle/guard/key",
+    "/u/ann/.local/share/pintle/guard/pid",
     "/u/ann/repo/.claude",
     "/u/ann/repo/.claude/settings.json",
     "/u/ann/repo/.claude/commands/x.md",

@@ -95,7 +95,7 @@ const HELD_PATTERNS: &[&str] = &[
     r#"python3 -c "import subprocess; subprocess.run('rm ../.cla*/s*', shell=True)""#,
     r#"python3 -c "import glob, os; [os.remove(f) for f in glob.glob('../.c*/s*')]""#,
     r#"python3 -c "import glob, os; [os.remove(f) for f in glob.glob('.*/settings.json')]""#,
-    r#"python3 -c "import glob, os; glob.glob(os.environ['HOME'] + '/.cla*/s*')""#,
+    r#"python3 -c "import glob, os; [os.remove(f) for f in glob.glob(os.environ['HOME'] + '/.cla*/s*')]""#,
     r#"node -e "require('child_process').execSync('rm ../.cla*/s*')""#,
     r#"node -e "require('child_process').execSync('rm ../.{cla,x}ude/s*')""#,
     "sqlite3 x.db '.shell rm ../.cla*/s*'",
@@ -123,7 +123,6 @@ const FREE_PATTERNS: &[&str] = &[
     r#"for f in $(cat list); do echo "**bold** */5 * * * * $f"; done"#,
     "make --eval='x:;rm -f build/*' x",
     "sqlite3 x.db 'select a*b/c from t'",
-    "find . -name '.c*' -print | xargs -I{} echo {}",
 ];
 
 #[test]
