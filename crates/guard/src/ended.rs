@@ -44,8 +44,8 @@ const SAID: usize = 200;
 const FOR_ALL: &str = "kill(-1";
 
 /// How often a text that is not read as one of a shell may name a program that ends others, and how long what follows is.
-const MOST_SAID: usize = 32;
-const LONGEST: usize = 512;
+const MOST_SAID: usize = 1024;
+const LONGEST: usize = 4096;
 
 /// Why `text`, of which `facts` tell, must not run: it ends, stops or slows down what guards the agent.
 pub(crate) fn refused(text: &str, facts: &ShellFacts) -> Option<String> {
@@ -105,9 +105,15 @@ fn ends(command: &ShellCommand) -> bool {
 
 /// Whether `command` takes from a process that runs.
 fn starves(command: &ShellCommand) -> bool {
+    let words = command.argv.get(1..).unwrap_or_default();
+    // What it starts itself begins with a letter, as the name of a class does.
+    let is_own = |at: usize| {
+        let is_class = at > 0 && matches!(words[at - 1].as_str(), "-c" | "--class");
+        is_class || !words[at].starts_with(|letter: char| letter.is_alphabetic() || letter == '/')
+    };
     let is_number = |word: &String| word.starts_with("--pid") || (word.starts_with('-') && word.contains('p'));
-    let is_told = command.name == "renice" || command.argv.iter().skip(1).any(is_number);
-    STARVING.contains(&command.name.as_str()) && is_told
+    let is_told = || (0..words.len()).take_while(|at| is_own(*at)).any(|at| is_number(&words[at]));
+    STARVING.contains(&command.name.as_str()) && (command.name == "renice" || is_told())
 }
 
 /// Whether `command` ends or slows down processes whose numbers another one says.
@@ -414,6 +420,21 @@ mod tests {
             ("kill 0", false),
         ] {
             assert_eq!(is_for_guard(&commands(&[text])[0]), is_it, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_taken_from_a_process_is_told_by_its_number() {
+        for (text, is_it) in [
+            ("renice 19 12", true),
+            ("prlimit --nofile=3 -p 12", true),
+            ("taskset -cp 0 12", true),
+            ("ionice -c idle -p 12", true),
+            ("ionice -c3 cargo build -p x", false),
+            ("taskset -c 0-3 cargo test -p x", false),
+            ("prlimit --nofile=9 make", false),
+        ] {
+            assert_eq!(starves(&commands(&[text])[0]), is_it, "{text}");
         }
     }
 

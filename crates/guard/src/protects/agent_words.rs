@@ -9,9 +9,8 @@ use crate::hosts::UNGUARDED;
 use crate::runners::runs_file;
 use crate::unguarded::UnguardedStart;
 
-/// How many commands are looked at for links, and how many files for words.
-const MAX_LINKS: usize = 64;
-const MAX_FILES: usize = 16;
+/// How many commands are looked at for links: a text that has more is not known in all parts.
+const MAX_LINKS: usize = 1000;
 
 /// What one file costs of the paths that are looked at.
 const COST: usize = 32;
@@ -79,7 +78,7 @@ impl Look<'_> {
         let is_bare = words[..end].iter().any(|word| word == LISTED) || (takes_words && has_bare_words(text, agent));
         let is_env_open = facts.commands.iter().any(takes_unknown);
         let files = files_read(facts);
-        let all: Vec<Option<String>> = files.iter().take(MAX_FILES).map(|file| self.said_by(file)).collect();
+        let all: Vec<Option<String>> = files.iter().map(|file| self.said_by(file)).collect();
         let by_file = all.iter().flatten().find_map(|said| {
             let told: Vec<String> = said.split_whitespace().map(str::to_owned).collect();
             let by_word = || if takes_words && (is_bare || told.len() == 1) { agent.told_by(&told) } else { None };

@@ -3,19 +3,21 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::Look;
+use super::{Look, MAX_PATH_BYTES};
 use crate::braces;
 use crate::path_pattern::{is_loose, visible};
 
-/// How many patterns of one text are looked at, and how long each may be.
+/// How many patterns of one text are looked up on the disk; further ones count by their names.
 const MAX_PATTERNS: usize = 256;
-const LONGEST: usize = 512;
 
 /// How the home folder is called in code and by shells.
 const HOMES: [&str; 2] = ["${HOME}", "$HOME"];
 
 /// What code calls the functions that look for files by a pattern.
 const LOOKS_FOR_FILES: &str = "glob";
+
+/// How a path begins that no pattern of texts is.
+const FOLDERS: [&str; 2] = ["~/", "../"];
 
 /// What stands at the beginning of a path for a folder that code puts there.
 const UNKNOWN: [char; 5] = ['$', '{', '}', '%', '#'];
@@ -28,26 +30,24 @@ impl Look<'_> {
     /// not even name.
     pub(super) fn patterned(&self, text: &str) -> Option<String> {
         let looks = text.contains(LOOKS_FOR_FILES);
-        words(text).into_iter().take(MAX_PATTERNS).find_map(|word| {
+        words(text).into_iter().enumerate().find_map(|(at, word)| {
             let forms = braces::of_shell(&word).into_iter().map(Cow::into_owned);
-            forms.flat_map(|form| paths(&form, looks)).find_map(|path| self.stands_for_held(&path, &word))
+            let mut paths = forms.flat_map(|form| paths(&form, looks));
+            paths.find_map(|path| self.stands_for_held(&path, &word, at < MAX_PATTERNS))
         })
     }
 
-    /// Why a text must not say `word`, which stands for `path`.
-    fn stands_for_held(&self, path: &str, word: &str) -> Option<String> {
+    /// Why a text must not say `word`, which stands for `path`; it may be looked up on the disk (`is_found`).
+    fn stands_for_held(&self, path: &str, word: &str, is_found: bool) -> Option<String> {
         if !path.contains(['*', '?', '[']) {
             return self.named_or_read(path);
         }
         let names: Vec<String> = path.split('/').map(visible).collect();
         let pattern = self.whole(&names.join("/"));
         let is_held = |found: &str| self.named_or_read(&self.as_said(found)).is_some();
-        let by_name = || self.read(&pattern).is_some() || self.written(&pattern).is_some();
-        let is_found = match (self.disk.finds)(&pattern, &is_held) {
-            Some(is_found) => is_found || self.read(&pattern).is_some(),
-            None => by_name(),
-        };
-        is_found.then(|| {
+        let found = if is_found { (self.disk.finds)(&pattern, &is_held) } else { None };
+        let stands = found.unwrap_or_else(|| self.written(&pattern).is_some()) || self.read(&pattern).is_some();
+        stands.then(|| {
             format!("`{word}` stands for what guards this agent, and what would be done with it cannot be known")
         })
     }
@@ -95,10 +95,10 @@ fn words(text: &str) -> BTreeSet<String> {
     let joined: String = text.chars().filter(|letter| !matches!(letter, '"' | '\'')).collect();
     let ends = |letter: char| letter.is_whitespace() || "'\"`|;&()<>=".contains(letter);
     let is_pattern = |word: &&str| {
-        word.len() <= LONGEST
-            && word.contains('/')
+        word.len() <= MAX_PATH_BYTES
+            && (word.contains('/') || word.starts_with('.'))
             && (word.contains(['*', '?', '[']) || braces::has_list(word))
-            && word.contains(char::is_alphanumeric)
+            && (word.contains(char::is_alphanumeric) || FOLDERS.iter().any(|folder| word.starts_with(folder)))
     };
     let all = text.split(ends).chain(joined.split(ends));
     all.flat_map(listed).map(closed).filter(is_pattern).map(str::to_owned).collect()
@@ -130,7 +130,8 @@ fn paths(word: &str, looks: bool) -> Vec<String> {
     let is_pattern = |name: &&str| name.contains(['*', '?', '[']);
     let mut found = Vec::new();
     // A pattern of texts begins so, too.
-    let is_any = names.first().is_some_and(|name| is_pattern(name) && is_loose(name));
+    let is_text = |name: &&str| is_pattern(name) && (is_loose(name) || name.starts_with(".*"));
+    let is_any = names.first().is_some_and(is_text);
     if !word.contains(UNKNOWN) && (looks || !is_any) {
         found.push(word.to_owned());
         let last = names.last().copied().unwrap_or_default();
@@ -140,13 +141,12 @@ fn paths(word: &str, looks: bool) -> Vec<String> {
             found.push(above.join("/"));
         }
     }
-    let hidden = names.iter().position(|name| name.starts_with('.') && is_pattern(name) && !is_loose(name));
+    let hidden = names.iter().position(|name| name.starts_with('.') && is_pattern(name) && !is_text(name));
     // Which folder stands before it is not known.
-    let behind_unknown =
-        hidden.filter(|at| *at > 0 && (names[..*at].iter().all(|name| name.is_empty()) || word.contains(UNKNOWN)));
+    let behind_unknown = hidden.filter(|at| names[..*at].iter().all(|name| name.is_empty()) || word.contains(UNKNOWN));
     if let Some(at) = behind_unknown {
         let tail = names[at..].join("/");
-        found.extend(["~", "."].map(|folder| format!("{folder}/{tail}")));
+        found.extend(["~", ".", ".."].map(|folder| format!("{folder}/{tail}")));
     }
     found.retain(|path| !path.contains(['$', '{', '}']));
     found
@@ -167,6 +167,8 @@ mod tests {
             ("glob.glob(['../.c*/s*','a/*'])", "../.c*/s* a/*"),
             ("rm $HOME/.c*/s*", "~/.c*/s*"),
             ("rm ../{.cl,x}aude/s", "../{.cl,x}aude/s"),
+            ("os.chdir('..'); os.system('rm -rf .cla*')", ".cla*"),
+            ("rm -rf ~/.*", "~/.*"),
             ("a[i]*b", ""),
             ("re.sub('.*/', '', x)", ""),
             ("x = a * b", ""),
@@ -182,11 +184,14 @@ mod tests {
         for (word, looks, found) in [
             ("../.cla*/s*", false, "../.cla*/s*"),
             ("../.cla*/s*/e", false, "../.cla*/s*/e ../.cla*/s*"),
-            ("/.cla*/s*", false, "/.cla*/s* ~/.cla*/s* ./.cla*/s*"),
-            ("{home}/.cla*/s*", false, "~/.cla*/s* ./.cla*/s*"),
-            ("%s/.cla*", false, "~/.cla* ./.cla*"),
+            ("/.cla*/s*", false, "/.cla*/s* ~/.cla*/s* ./.cla*/s* ../.cla*/s*"),
+            ("{home}/.cla*/s*", false, "~/.cla*/s* ./.cla*/s* ../.cla*/s*"),
+            ("%s/.cla*", false, "~/.cla* ./.cla* ../.cla*"),
+            (".cla*", false, ".cla* ~/.cla* ./.cla* ../.cla*"),
             ("src/.cla*", false, "src/.cla*"),
             (".*/s*", false, ""),
+            (".*.json", false, ""),
+            ("/x/.*json", false, "/x/.*json"),
             (".*/s*", true, ".*/s*"),
             ("s/.[^.]*//", false, "s/.[^.]*// s/.[^.]*/"),
             ("$x/src/*", false, ""),
