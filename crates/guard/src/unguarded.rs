@@ -155,7 +155,7 @@ impl UnguardedStart {
     pub(crate) fn started_in<'f>(&self, facts: &'f ShellFacts) -> Option<&'f [String]> {
         let behind_unknown = |command: &'f ShellCommand| {
             let words = command.argv.get(1..).filter(|_| command.name.contains(UNKNOWN) || command.name == "env")?;
-            let at = words.iter().position(|word| self.is_program(word))?;
+            let at = words.iter().position(|word| !word.contains('=') && self.is_program(word))?;
             words.get(at + 1..)
         };
         let mut commands = facts.commands.iter();
@@ -218,13 +218,13 @@ impl UnguardedStart {
         let copies = |command: &&ShellCommand| {
             let words: Vec<&str> =
                 command.argv.iter().skip(1).map(String::as_str).filter(|word| !word.starts_with('-')).collect();
-            let any_source = |words: &[&str]| words.iter().any(|word| is_source(*word));
+            let any_source = |words: &[&str]| words.iter().any(|word| is_source(word));
             match command.name.as_str() {
                 "cp" | "install" | "rsync" => {
-                    words.split_last().is_some_and(|(target, sources)| is_other(*target) && any_source(sources))
+                    words.split_last().is_some_and(|(target, sources)| is_other(target) && any_source(sources))
                 }
                 "dd" => words.iter().any(|word| word.strip_prefix("if=").is_some_and(is_source)),
-                "cat" => facts.writes.iter().any(|path| is_other(path.as_str())) && any_source(words.as_slice()),
+                "cat" => facts.writes.iter().any(|path| is_other(path)) && any_source(&words),
                 _ => false,
             }
         };

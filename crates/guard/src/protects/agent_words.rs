@@ -126,7 +126,8 @@ fn has_bare_words(text: &str, agent: &UnguardedStart) -> bool {
     let starts = text.char_indices().map(|(at, _)| at).filter(|at| begins(*at));
     let mut behind = starts.filter_map(|at| {
         let word = text[at..].split(char::is_whitespace).next()?;
-        agent.is_program(word).then(|| &text[at + word.len()..])
+        let is_it = !word.contains('=') && agent.is_program(word);
+        is_it.then(|| &text[at + word.len()..])
     });
     behind.any(|rest| is_parted(rest, text))
 }
