@@ -18,6 +18,13 @@ const STATEMENTS: [&str; 5] = ["sql", "query", "statement", "statements", "q"];
 const SEARCHING: [&str; 4] = ["search", "grep", "rg", "ripgrep"];
 const FOR_FILES: [&str; 6] = ["file", "files", "directory", "directories", "folder", "folders"];
 
+/// The members which hold what a setting is to be.
+const VALUES: [&str; 5] = ["value", "newvalue", "settingvalue", "to", "enabled"];
+
+/// The words of a tool that gives texts to a terminal, and how many texts of one call are read.
+const TERMINALS: [&str; 9] = ["term", "terminal", "tty", "pty", "shell", "console", "tmux", "bash", "zsh"];
+const MAX_TYPED: usize = 64;
+
 /// The objects in `value` that stand in no other one.
 pub(crate) fn objects(value: &Value) -> Vec<&Object> {
     match value {
@@ -58,6 +65,33 @@ pub(crate) fn patches<'a>(native: &str, arguments: &'a Object) -> Vec<&'a str> {
 pub(crate) fn statements(arguments: &Object) -> Vec<&str> {
     let held = arguments.iter().filter(|(member, _)| STATEMENTS.contains(&plain(member).as_str()));
     held.flat_map(|(_, value)| all_strings(value)).collect()
+}
+
+/// Which of `names` `arguments` set, as a member or by its name beside a value.
+pub(crate) fn set_in<'n>(arguments: &Object, names: &[&'n str]) -> Option<&'n str> {
+    let is_on = |value: &Value| value.as_bool() != Some(false) && value.as_str() != Some("false");
+    let is_named = |text: &str, name: &str| text.rsplit(['.', '/']).next().is_some_and(|last| last == name);
+    let mut open = vec![arguments];
+    while let Some(object) = open.pop() {
+        open.extend(object.iter().flat_map(|(_, value)| objects(value)));
+        let has_value = object.iter().any(|(member, value)| VALUES.contains(&plain(member).as_str()) && is_on(value));
+        let sets = |name: &str, (member, value): (&String, &Value)| {
+            let is_told = || strings(value).into_iter().any(|text| is_named(text, name));
+            (is_named(member, name) && is_on(value)) || (has_value && is_told())
+        };
+        let found = names.iter().copied().find(|name| object.iter().any(|entry| sets(name, entry)));
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+/// The texts among `arguments` that the tool `native` may give to a shell in a terminal.
+pub(crate) fn typed<'a>(native: &str, arguments: &'a Object) -> Vec<&'a str> {
+    let is_terminal = words_of(native).iter().any(|word| TERMINALS.contains(&word.as_str()));
+    let texts = arguments.iter().filter(|_| is_terminal).flat_map(|(_, value)| all_strings(value));
+    texts.filter(|text| text.contains(char::is_whitespace)).take(MAX_TYPED).collect()
 }
 
 /// Whether the tool `native` says of itself that it looks for texts in files.

@@ -4,6 +4,7 @@
 use domain::shell::{ShellCommand, ShellFacts};
 
 use crate::documents::without_documents;
+use crate::ended;
 use crate::hosts::UNGUARDED;
 use crate::own_commands;
 use crate::program_name::{SEARCHES, STARTERS};
@@ -40,6 +41,13 @@ pub(crate) fn refused(text: &str, facts: &ShellFacts) -> Option<String> {
         .find_map(|command| in_words(command).or_else(|| kept_by(command)))
         .or_else(|| commands.iter().find_map(|command| own_commands::of_unknown(command, is_named)))
         .or_else(|| facts.unknown.then(|| in_part(text, facts)).flatten())
+        .or_else(|| facts.unknown.then(|| ended_by(text, facts)).flatten())
+}
+
+/// Why a program must not run what `text` tells it, by which the agent would end its guard.
+fn ended_by(text: &str, facts: &ShellFacts) -> Option<String> {
+    facts.commands.iter().find(|command| runners::takes_text(&command.name))?;
+    ended::coded(&without_messages(&without_documents(text, facts), facts))
 }
 
 /// Why `command` must not run what its words say.
@@ -49,9 +57,11 @@ fn in_words(command: &ShellCommand) -> Option<String> {
         return None;
     }
     let words = command.argv.get(1..).unwrap_or_default().join(" ");
-    let mut agents = UNGUARDED.iter();
-    own_commands::told_in(&words)
-        .or_else(|| agents.find_map(|agent| if is_code { agent.coded_in(&words) } else { agent.told_in(&words) }))
+    [joined(&words), words].iter().find_map(|words| {
+        let mut agents = UNGUARDED.iter();
+        let by_agent = || agents.find_map(|agent| if is_code { agent.coded_in(words) } else { agent.told_in(words) });
+        own_commands::told_in(words).or_else(by_agent)
+    })
 }
 
 /// Why `command` must not keep a variable that later takes the guard from an agent.
@@ -68,8 +78,15 @@ fn kept_by(command: &ShellCommand) -> Option<String> {
 
 /// Why `text`, which is known in part, must not run, whatever the rest of it is.
 pub(crate) fn in_part(text: &str, facts: &ShellFacts) -> Option<String> {
-    told_in(text)?;
-    told_in(&without_messages(&without_documents(text, facts), facts))
+    let told = |text: &str| told_in(text).or_else(|| told_in(&joined(text)));
+    told(text)?;
+    told(&without_messages(&without_documents(text, facts), facts))
+}
+
+/// `text` without the quotes and backslashes that may stand within a word of a text in it.
+fn joined(text: &str) -> String {
+    let plain = text.replace("\\n", " ").replace("\\t", " ");
+    plain.chars().filter(|letter| !matches!(letter, '"' | '\'' | '\\')).collect()
 }
 
 /// What is told in `text`, of whatever language, and must not run.

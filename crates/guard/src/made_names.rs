@@ -60,7 +60,7 @@ pub(crate) fn made_names(command: &ShellCommand, others: &[String]) -> Vec<MadeN
 
 /// The values among `words` of an option: behind its `letter` in a row of letters, or behind its `long` name, which may be
 /// shortened; in the same word or the next one.
-fn values(words: &[String], letter: Option<char>, long: &str) -> Vec<String> {
+pub(crate) fn values(words: &[String], letter: Option<char>, long: &str) -> Vec<String> {
     let value = |(at, word): (usize, &String)| {
         let next = || words.get(at + 1).cloned();
         if let Some(told) = word.strip_prefix("--") {

@@ -2,6 +2,7 @@
 
 use domain::shell::{ShellCommand, ShellFacts};
 
+use crate::ended;
 use crate::hosts::UNGUARDED;
 use crate::path_pattern::pattern_means;
 use crate::program_name::{copies, may_be, pieces};
@@ -80,17 +81,11 @@ const NEAR: usize = 8;
 /// The same in code, where it may stand in a list of its own.
 const FAR: usize = 24;
 
-/// How many letters are said of a command that is refused: enough to know it by.
-const SAID: usize = 200;
-
 /// Programs that run later, or in a language of their own, what they are told.
 const LATER: [&str; 9] = ["at", "autoexpect", "batch", "crontab", "expect", "incrontab", "osascript", "tclsh", "wish"];
 
 /// Those of them of which `-l` lists and `-r` removes what is kept.
 const LISTS: [&str; 4] = ["at", "batch", "crontab", "incrontab"];
-
-/// Programs that end others, by their names or by the numbers that another one found.
-const ENDING: [&str; 5] = ["pkill", "killall", "skill", "kill", "xargs"];
 
 /// The units of the guard, as systemd calls them.
 const UNITS: [&str; 2] = ["pintle-guard.service", "pintle-guard.socket"];
@@ -148,7 +143,7 @@ pub(crate) fn refused(text: &str, facts: &ShellFacts) -> Option<String> {
         .or_else(|| commands.iter().find_map(of_runner))
         .or_else(|| told_later(text, facts))
         .or_else(|| commands.iter().find_map(of_service))
-        .or_else(|| ends_guard(text, facts))
+        .or_else(|| ended::refused(text, facts))
 }
 
 /// What is said of `command`, one of `pintle`.
@@ -354,12 +349,4 @@ fn of_service(command: &ShellCommand) -> Option<String> {
     let verb = verb.or_else(|| words().next().filter(|verb| !HARMLESS.contains(verb)));
     let (verb, unit) = (verb?, words().find(|word| is_unit(word))?);
     is_manager.then(|| format!("`{name} {verb} {unit}` would end or change what guards this agent"))
-}
-
-/// Whether a text ends the guard's own programs, which it names.
-fn ends_guard(text: &str, facts: &ShellFacts) -> Option<String> {
-    let ends = |command: &&ShellCommand| ENDING.iter().any(|own| may_be(&command.name, own));
-    let is_ending = facts.commands.iter().find(ends).filter(|_| text.to_lowercase().contains(PINTLE))?;
-    let said: String = is_ending.argv.join(" ").chars().take(SAID).collect();
-    Some(format!("`{said}` would end what guards this agent"))
 }

@@ -1,15 +1,21 @@
 //! The first rule of a guard: what the guarded agent must not touch, since it could take the guard away with it.
 
+mod agent_words;
 mod by_name;
 mod carried;
+mod changed_below;
 mod foreign;
 mod list_files;
+mod patches;
+mod patterned;
 mod plain_text;
 mod reached;
 mod roundabout;
 mod served;
 mod settled;
 mod started;
+mod streamed;
+mod told_in_files;
 mod told_text;
 
 use std::cell::Cell;
@@ -20,7 +26,7 @@ use domain::shell::{ShellCommand, ShellFacts, ShellKind, ShellText};
 use crate::event::{HostCall, HostEvent, HostWhat};
 use crate::expanded::expanded;
 use crate::filled::{brought, is_harmless, linked_to, named, patched_by, twice};
-use crate::hosts::{HOSTS, UNGUARDED, host};
+use crate::hosts::{HOSTS, host};
 use crate::in_code;
 use crate::made_names::urls_of_files;
 use crate::own_commands;
@@ -86,6 +92,19 @@ pub struct GuardedFiles<'a> {
 /// Whether a pattern stands for a file of which the second says that it matters; nothing where that cannot be said.
 pub type FindsFiles<'a> = &'a dyn Fn(&str, &dyn Fn(&str) -> bool) -> Option<bool>;
 
+/// What lies at a path, behind all links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathKind {
+    /// A file or a folder.
+    Lasting,
+    /// A pipe, a socket or a device: what is read there was nowhere before.
+    Stream,
+    /// Nothing.
+    Nothing,
+    /// Nobody can say.
+    Unknown,
+}
+
 /// What is looked up in the file system.
 #[derive(Clone, Copy)]
 pub struct OnDisk<'a> {
@@ -98,12 +117,20 @@ pub struct OnDisk<'a> {
     pub finds: FindsFiles<'a>,
     /// What a file says, or the first [`MAX_LIST_BYTES`] of it; none where no file of texts is there.
     pub says: &'a dyn Fn(&str) -> Option<String>,
+    /// What lies at a path.
+    pub kind: &'a dyn Fn(&str) -> PathKind,
 }
 
 /// Why the call that `event` is about must not run, whatever rules say, by the names of its paths alone; none if nothing is
 /// to be said against it.
 pub fn protects(event: &HostEvent, files: &GuardedFiles<'_>) -> Option<String> {
-    let nothing = OnDisk { leads: &|_| Vec::new(), holds: &|_, _| false, finds: &|_, _| None, says: &|_| None };
+    let nothing = OnDisk {
+        leads: &|_| Vec::new(),
+        holds: &|_, _| false,
+        finds: &|_, _| None,
+        says: &|_| None,
+        kind: &|_| PathKind::Unknown,
+    };
     protects_behind(event, files, nothing)
 }
 
@@ -160,7 +187,9 @@ fn of_call((event, tool): (&HostEvent, &HostCall), files: &GuardedFiles<'_>, dis
     let asked = || tool.arguments.iter().flat_map(|(_, member)| tools::all_strings(member)).flat_map(urls_of_files);
     let by_url = if tool.class == ToolClass::Web { asked().find_map(|path| look.read(&path)) } else { None };
     let by_path = by_path.or(for_later).or(by_url);
-    by_path.or_else(|| texts.into_iter().find_map(|text| look.shell(event.host, text))).or_else(|| look.too_many())
+    let joined = foreign::joined_texts(row.holds, &tool.arguments);
+    let mut texts = texts.into_iter().chain(joined.iter().map(String::as_str));
+    by_path.or_else(|| texts.find_map(|text| look.shell(event.host, text))).or_else(|| look.too_many())
 }
 
 /// Looks at one call.
@@ -240,7 +269,10 @@ impl Look<'_> {
             own || self.is_guarded(names, is_meant)
         });
         is_guarded.then(|| {
-            format!("`{path}` belongs to the guard of this agent or decides over it: only a person may change it")
+            // Some programs are told more than a path in one word.
+            let is_it = |part: &&str| part.starts_with(['/', '~']) && self.is_guarded(&self.names(part), is_meant);
+            let part = path.split(' ').rfind(is_it).unwrap_or(path);
+            format!("`{part}` belongs to the guard of this agent or decides over it: only a person may change it")
         })
     }
 
@@ -276,8 +308,9 @@ impl Look<'_> {
             paths.iter().find_map(|path| self.touched(path, &told, look))
         };
         paths(&facts.writes, Self::written)
-            .or_else(|| if told.takes_empty_folders() { None } else { paths(&facts.deletes, Self::deleted) })
+            .or_else(|| if self.takes_empty(&told) { None } else { paths(&facts.deletes, Self::deleted) })
             .or_else(|| self.found_below(&told))
+            .or_else(|| self.changed_below(&facts))
             .or_else(|| facts.reads.iter().find_map(|path| self.read(&expanded(path, &facts))))
             .or_else(|| self.filled(&facts))
             .or_else(|| facts.commands.iter().find_map(|command| self.access(command, &told)))
@@ -285,16 +318,19 @@ impl Look<'_> {
             .or_else(|| facts.commands.iter().find_map(|command| self.brings(text, command)))
             .or_else(|| self.names_in_parts(text, &facts))
             .or_else(|| self.listed_in_files(text, &facts))
+            .or_else(|| self.told_in_files(text, &facts))
             .or_else(|| self.carries(text, &facts))
+            .or_else(|| self.patched(text, &facts))
             .or_else(|| self.reaches(&facts))
             .or_else(|| facts.commands.iter().find_map(|command| self.serves(command)))
             .or_else(|| self.goes_round(text, &facts))
+            .or_else(|| self.streamed(text, &facts))
             .or_else(|| own_commands::refused(text, &facts))
             .or_else(|| in_code::refused(text, &facts))
             .or_else(|| self.written_for_later(text, &facts))
-            .or_else(|| UNGUARDED.iter().find_map(|agent| agent.found_in(text, &facts, self.files.lifted)))
-            .or_else(|| facts.unknown.then(|| self.unreadable(text)).flatten())
-            .or_else(|| (host == "codex").then(|| typed_into(text, &facts)).flatten())
+            .or_else(|| self.starts_unguarded(text, &facts))
+            .or_else(|| facts.unknown.then(|| self.unreadable(text).or_else(|| self.patterned(text))).flatten())
+            .or_else(|| (host == "codex").then(|| streamed::left_open(text, &facts)).flatten())
     }
 
     /// Whether every path leads through `names`, or all work is done there.
@@ -442,23 +478,4 @@ fn path_at(word: &str, command: &ShellCommand) -> String {
 
 fn of_settings(path: &str) -> String {
     format!("`{path}` is a folder with settings of agents, and what would lie there afterwards cannot be known")
-}
-
-/// Programs that take what is typed as code, and the options with which they do so all the same.
-const INTERACTIVE: [&str; 19] = [
-    "bash", "sh", "zsh", "dash", "fish", "ksh", "python", "python3", "ipython", "node", "deno", "bun", "irb", "ruby",
-    "perl", "psql", "mysql", "sqlite3", "ssh",
-];
-const STILL_INTERACTIVE: [&str; 6] = ["-i", "-l", "-s", "--login", "--interactive", "-il"];
-
-/// Codex can type into a program that it left open, and no hook sees that: so none is opened that would run it.
-fn typed_into(text: &str, facts: &ShellFacts) -> Option<String> {
-    if text.contains(['<', '|']) {
-        return None;
-    }
-    let opened = facts.commands.iter().find(|command| {
-        INTERACTIVE.contains(&command.name.as_str())
-            && command.argv.iter().skip(1).all(|word| STILL_INTERACTIVE.contains(&word.as_str()))
-    })?;
-    Some(format!("`{}` without a script would run what is typed into it, which no hook sees", opened.name))
 }

@@ -98,6 +98,9 @@ const OF_CODE: [&str; 39] = [
     "wish",
 ];
 
+/// Programs that run no code, but a text of a shell where a letter, an option or a variable says so.
+const OF_TEXTS: [&str; 8] = ["gmake", "gsed", "less", "make", "man", "more", "sed", "zless"];
+
 /// Programs that run the program of a file which is told to them.
 const OF_FILES: [&str; 7] = ["box64", "dotnet", "java", "mono", "qemu-aarch64", "qemu-x86_64", "wine"];
 
@@ -136,6 +139,11 @@ pub(crate) fn takes_code(name: &str) -> bool {
     OF_CODE.contains(&bare) || OF_SCRIPTS.iter().any(|(program, _)| *program == bare)
 }
 
+/// Whether the program `name` may run a text that it is told, or that stands in its variables, in its own way.
+pub(crate) fn takes_text(name: &str) -> bool {
+    takes_code(name) || OF_TEXTS.contains(&name)
+}
+
 /// Whether the program `name` runs the file that it is told first.
 pub(crate) fn runs_file(name: &str) -> bool {
     letters_of_script(name).is_some() || takes_code(name) || OF_FILES.contains(&name)
@@ -165,6 +173,7 @@ mod tests {
             let found = (letters_of_script(name), takes_code(name), runs_file(name));
             assert_eq!(found, (letters, is_code, is_file), "{name}");
         }
+        assert!(takes_text("sed") && takes_text("perl") && !takes_text("cat"));
         let scripts = OF_SCRIPTS.iter().map(|(name, _)| *name);
         assert!(scripts.clone().all(|name| !OF_CODE.contains(&name)), "none stands twice");
         assert!(SCRIPTS_AND_PACKAGES.iter().all(|name| scripts.clone().any(|script| script == *name)));

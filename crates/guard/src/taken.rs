@@ -36,6 +36,8 @@ pub(crate) struct Tar {
     pub(crate) folder: String,
     /// What is packed or unpacked alone, by name.
     pub(crate) members: Vec<String>,
+    /// How many folders names lose at their beginning.
+    strips: usize,
 }
 
 /// `word` as it is meant in `folder`.
@@ -62,6 +64,8 @@ pub(crate) fn tar(command: &ShellCommand) -> Tar {
             tar.makes |= is("create") || is("append") || is("update");
             if is("directory") {
                 tar.folder = join(&tar.folder, value.or_else(|| words.next()).unwrap_or_default());
+            } else if is("strip-components") {
+                tar.strips = value.or_else(|| words.next()).and_then(|count| count.parse().ok()).unwrap_or_default();
             } else if value.is_none() && LONG_OF_TAR.contains(&name) {
                 words.next();
             }
@@ -253,7 +257,7 @@ fn packed_and_unpacked(commands: &[ShellCommand], hidden: bool) -> Vec<Carried> 
             let name = name.and_then(|_| member.strip_prefix(made.folder.as_str()).or(Some(member.as_str())));
             for (taker, taken) in &takers {
                 let to = match name {
-                    Some(name) => join(&taken.folder, name.trim_start_matches(['/', '~'])),
+                    Some(name) => join(&taken.folder, &stripped(name.trim_start_matches(['/', '~']), taken.strips)),
                     None if taken.folder.is_empty() => ".".to_owned(),
                     None => taken.folder.clone(),
                 };
@@ -262,6 +266,12 @@ fn packed_and_unpacked(commands: &[ShellCommand], hidden: bool) -> Vec<Carried> 
         }
     }
     all
+}
+
+/// `name` without its first folders, as many as `count`.
+fn stripped(name: &str, count: usize) -> String {
+    let names: Vec<&str> = name.split('/').filter(|name| !matches!(*name, "" | ".")).skip(count).collect();
+    if count == 0 { name.to_owned() } else { names.join("/") }
 }
 
 #[cfg(test)]
@@ -294,6 +304,8 @@ pub(crate) mod tests {
             (&["tar c .", "tar x"], ".>."),
             (&["tar -cf - -C a .", "tar xf - -C b"], "a/.>b"),
             (&["tar cC a b", "tar x"], "a/b>b"),
+            (&["tar c a/b/c", "tar x --strip-components=1 -C d"], "a/b/c>d/b/c"),
+            (&["tar c a/b", "tar x --strip-components 1"], "a/b>b"),
             (&["tar c a"], ""),
             (&["ln -s a b"], ""),
         ] {

@@ -34,6 +34,15 @@ const INSTALLS: [&str; 8] = ["install", "i", "add", "ci", "update", "upgrade", "
 /// The variable by which every agent finds the settings of its person, and those by which other code is loaded into it.
 const OF_ALL: [&str; 5] = ["HOME", "LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "BASH_ENV"];
 
+/// Programs that say where another one lies.
+const ASKING: [&str; 7] = ["command", "readlink", "realpath", "type", "whence", "where", "which"];
+
+/// What stands in the name of a program that is not known.
+const UNKNOWN: [char; 3] = ['$', '`', '…'];
+
+/// Functions that set a variable which they are told by its name.
+const FUNCTIONS: [&str; 2] = ["putenv", "setenv"];
+
 /// How far behind an agent what leaves its hooks out stands in code, in words.
 const NEAR: usize = 16;
 
@@ -98,10 +107,18 @@ const CHANGES: [&str; 18] = [
 
 impl UnguardedStart {
     /// Why `text`, of which `facts` tell, must not run: it starts this agent without its hooks, turns them off, or changes
-    /// its settings, which a person may have allowed (`lifted`).
-    pub(crate) fn found_in(&self, text: &str, facts: &ShellFacts, lifted: bool) -> Option<String> {
+    /// its settings, which a person may have allowed (`lifted`). Each of `links` is a name and the program that it leads to.
+    pub(crate) fn found_in(
+        &self,
+        text: &str,
+        facts: &ShellFacts,
+        lifted: bool,
+        links: &[(String, String)],
+    ) -> Option<String> {
         let program = self.programs.first()?;
-        let copies = copies(facts, |word| self.is_program(word) || self.is_of_package(word));
+        let is_it = |word: &str| self.is_program(word) || self.is_of_package(word);
+        let mut copies = copies(facts, is_it);
+        copies.extend(links.iter().filter(|(_, target)| is_it(target)).map(|(name, _)| name.as_str()));
         let mut wrappers = facts.commands.iter().enumerate();
         if let Some((_, wrapper)) = wrappers.find(|(at, it)| self.is_moved_by(it, &facts.commands[at + 1..], &copies)) {
             let by = &wrapper.name;
@@ -114,8 +131,11 @@ impl UnguardedStart {
             Some([words, behind_mark(command, words)])
         });
         let told: Vec<&[String]> = told.flatten().collect();
+        if let Some(switch) = self.told_to_unknown(text, facts) {
+            return Some(self.without(&switch));
+        }
         if told.is_empty() {
-            return None;
+            return self.copied_in(facts);
         }
         let is_set = |name: &str| sets(text, name) || facts.commands.iter().any(|command| is_setter(command, name));
         let mut variables = self.variables.iter().copied().chain(OF_ALL);
@@ -124,8 +144,93 @@ impl UnguardedStart {
         if let Some(switch) = by_word.or_else(by_variable) {
             return Some(self.without(&switch));
         }
-        let change = told.iter().filter(|_| !lifted).find_map(|words| self.change_in(words))?;
-        Some(format!("`{program} {change}` would change the settings of that agent: only a person may do that"))
+        let change = told.iter().filter(|_| !lifted).find_map(|words| self.change_in(words));
+        let changed = change.map(|change| {
+            format!("`{program} {change}` would change the settings of that agent: only a person may do that")
+        });
+        changed.or_else(|| self.copied_in(facts))
+    }
+
+    /// What this agent is told by one of the commands of `facts`, which starts it or may do so.
+    pub(crate) fn started_in<'f>(&self, facts: &'f ShellFacts) -> Option<&'f [String]> {
+        let behind_unknown = |command: &'f ShellCommand| {
+            let words = command.argv.get(1..).filter(|_| command.name.contains(UNKNOWN) || command.name == "env")?;
+            let at = words.iter().position(|word| !word.contains('=') && self.is_program(word))?;
+            words.get(at + 1..)
+        };
+        let mut commands = facts.commands.iter();
+        commands.find_map(|command| self.told(command, &BTreeSet::new()).or_else(|| behind_unknown(command)))
+    }
+
+    /// Why words that stand in a file must not be told to this agent: one of them leaves its hooks out.
+    pub(crate) fn told_by(&self, words: &[String]) -> Option<String> {
+        self.switch_in(words).map(|switch| self.without(&switch))
+    }
+
+    /// What is said where nobody knows the words that this agent would be told.
+    pub(crate) fn told_unknown(&self) -> String {
+        let program = self.programs.first().copied().unwrap_or_default();
+        format!(
+            "which options `{program}` would get cannot be known: in quotes, what another command prints is one word"
+        )
+    }
+
+    /// Why this agent must not be started with the variables that `text` sets: one of them moves its settings elsewhere.
+    pub(crate) fn set_by(&self, text: &str) -> Option<String> {
+        let mut variables = self.variables.iter().copied().chain(OF_ALL);
+        variables.find(|name| sets(text, name)).or_else(|| loaded_in(text)).map(|name| self.without(name))
+    }
+
+    /// Why `text` must not be put into the file `path`: it would stand in the place of this agent, and start it without its
+    /// hooks.
+    pub(crate) fn replaced_by(&self, path: &str, text: &str) -> Option<String> {
+        let mut names = path.rsplit('/');
+        let is_own = names.next().is_some_and(|name| self.is_program(name));
+        let is_on_path = names.next().is_some_and(|folder| matches!(folder, "bin" | "sbin" | ".bin"));
+        if !is_own || !is_on_path {
+            return None;
+        }
+        let words: Vec<String> = pieces(text).map(str::to_owned).collect();
+        let mut parts = words.split(|word| word == "--");
+        parts.find_map(|part| self.told_by(part)).or_else(|| self.set_by(text))
+    }
+
+    /// What leaves hooks out among the words of a program that is not known, in a text that names this agent.
+    fn told_to_unknown(&self, text: &str, facts: &ShellFacts) -> Option<String> {
+        let mut unknown = facts.commands.iter().filter(|command| command.name.contains(UNKNOWN));
+        let switch = unknown.find_map(|command| self.switch_in(command.argv.get(1..).unwrap_or_default()))?;
+        pieces(text).any(|piece| self.is_program(piece)).then_some(switch)
+    }
+
+    /// Why a text must not copy the program of this agent under another name: nobody would know it by that later.
+    fn copied_in(&self, facts: &ShellFacts) -> Option<String> {
+        let says = |command: &ShellCommand| command.argv.iter().skip(1).any(|word| self.is_program(word));
+        let is_asked = || facts.commands.iter().any(|command| ASKING.contains(&command.name.as_str()) && says(command));
+        let is_source = |word: &str| {
+            let folder = word.rsplit('/').nth(1);
+            let is_own = self.is_program(word) && folder.is_some_and(|folder| folder.ends_with("bin"));
+            is_own || (word.contains("$(") && is_asked())
+        };
+        let is_other = |word: &str| {
+            let name = word.rsplit('/').next().unwrap_or(word);
+            !matches!(name, "" | "." | "..") && !self.is_program(name)
+        };
+        let copies = |command: &&ShellCommand| {
+            let words: Vec<&str> =
+                command.argv.iter().skip(1).map(String::as_str).filter(|word| !word.starts_with('-')).collect();
+            let any_source = |words: &[&str]| words.iter().any(|word| is_source(word));
+            match command.name.as_str() {
+                "cp" | "install" | "rsync" => {
+                    words.split_last().is_some_and(|(target, sources)| is_other(target) && any_source(sources))
+                }
+                "dd" => words.iter().any(|word| word.strip_prefix("if=").is_some_and(is_source)),
+                "cat" => facts.writes.iter().any(|path| is_other(path)) && any_source(&words),
+                _ => false,
+            }
+        };
+        let command = facts.commands.iter().find(copies)?;
+        let program = self.programs.first()?;
+        Some(format!("`{}` would give `{program}` another name, by which nobody would know it later", command.name))
     }
 
     /// Why `text` must not be kept to be run later: it says how this agent is started without its hooks.
@@ -148,7 +253,9 @@ impl UnguardedStart {
         // Code sets a variable in ways of its own.
         let is_said = |name: &str| words.iter().any(|word| word.trim_end_matches('=').rsplit('.').next() == Some(name));
         let mut own = self.variables.iter().filter(|name| !starts.is_empty() && !name.starts_with(OF_MANY));
-        let switch = by_word.or_else(|| own.find(|name| is_said(name)).map(|name| (*name).to_owned()))?;
+        let of_all = || OF_ALL.into_iter().find(|name| !starts.is_empty() && is_put(&words, name));
+        let by_variable = || own.find(|name| is_said(name)).copied().or_else(of_all).map(str::to_owned);
+        let switch = by_word.or_else(by_variable)?;
         Some(self.without(&switch))
     }
 
@@ -170,7 +277,7 @@ impl UnguardedStart {
     }
 
     /// Whether the file `word` is this agent.
-    fn is_program(&self, word: &str) -> bool {
+    pub(crate) fn is_program(&self, word: &str) -> bool {
         let file = word.rsplit(['/', '=']).next().unwrap_or_default();
         self.programs.iter().any(|own| may_be(file, own))
     }
@@ -272,4 +379,54 @@ fn is_setter(command: &ShellCommand, name: &str) -> bool {
 fn behind_mark<'w>(command: &ShellCommand, words: &'w [String]) -> &'w [String] {
     let at = words.iter().position(|word| word == "--").filter(|_| starts_others(command));
     at.and_then(|at| words.get(at + 1..)).unwrap_or_default()
+}
+
+/// Whether code, of which these are the `words`, gives the variable `name` another value.
+fn is_put(words: &[String], name: &str) -> bool {
+    let last = |word: &str| word.split(['=', ':']).next().and_then(|head| head.rsplit('.').next()) == Some(name);
+    let is_sign = |text: &str| text.starts_with(':') || (text.starts_with('=') && !text.starts_with("=="));
+    let is_set = |at: usize| {
+        let word = words[at].as_str();
+        let rest = &word[word.find(['=', ':']).unwrap_or(word.len())..];
+        let before = at.checked_sub(1).map(|at| words[at].as_str()).unwrap_or_default();
+        let by_function = FUNCTIONS.iter().any(|function| before.ends_with(function));
+        let by_next = || words.get(at + 1).is_some_and(|next| is_sign(next));
+        let by_sign = if rest.is_empty() { !before.ends_with('$') && by_next() } else { is_sign(rest) };
+        // It may hand on the value that the variable has.
+        let again = (at + 1..words.len().min(at + 4)).find(|next| last(&words[*next]));
+        let is_same =
+            again.is_some_and(|next| !words.get(next + 1).is_some_and(|word| word.starts_with(['+', '/', '.'])));
+        by_function || (by_sign && !is_same)
+    };
+    (0..words.len()).any(|at| last(&words[at]) && is_set(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_gives_a_variable_another_value_in_its_own_ways() {
+        for (code, is_it) in [
+            ("os.environ['HOME']='/x'; os.system('claude')", true),
+            ("os.environ[\"HOME\"] = '/x'", true),
+            ("os.putenv('HOME', '/x')", true),
+            ("subprocess.run(['claude'], env={'HOME': '/x'})", true),
+            ("subprocess.run(['claude'], env=dict(os.environ, HOME='/x'))", true),
+            ("process.env.HOME='/x'; spawn('claude')", true),
+            ("spawn('claude', [], {env: {HOME: '/x'}})", true),
+            ("$ENV{HOME} = '/x'; system('claude')", true),
+            ("ENV['HOME'] = ENV['HOME'] + '/x'", true),
+            ("os.system('HOME=/x claude')", true),
+            ("run(['claude'], cwd=os.environ['HOME'])", false),
+            ("spawn('claude', [], {env: {HOME: process.env.HOME}})", false),
+            ("env={'HOME': os.environ['HOME'], 'A': '1'}", false),
+            ("if os.environ['HOME'] == '/x': run('claude')", false),
+            ("echo ${HOME}:/x", false),
+            ("MY_HOME='/x'", false),
+        ] {
+            let words: Vec<String> = pieces(code).map(str::to_owned).collect();
+            assert_eq!(is_put(&words, "HOME"), is_it, "{code}: {words:?}");
+        }
+    }
 }

@@ -246,7 +246,7 @@ fn is_known(name: &str) -> bool {
 }
 
 /// The program that `name` runs with `words` and its own words, where that runs one of a package.
-fn run_by<'c>(name: &'c str, words: &'c [String]) -> (&'c str, &'c [String]) {
+pub(super) fn run_by<'c>(name: &'c str, words: &'c [String]) -> (&'c str, &'c [String]) {
     if !is_of_packages(name) {
         return (name, words);
     }
@@ -337,13 +337,35 @@ pub(super) fn is_computed(word: &str, text: &str) -> bool {
 
 /// What stands behind the signs in `text` that write.
 pub(super) fn targets(text: &str) -> Vec<&str> {
-    let ends = |letter: char| letter.is_whitespace() || ";|&)<>".contains(letter);
-    let behind = text.match_indices('>').map(|(at, _)| text[at + 1..].trim_start_matches(['|', '&', ' ', '\t']));
-    let words = behind.map(|rest| match rest.strip_prefix(['"', '\'']) {
-        Some(quoted) => quoted.split(['"', '\'']).next().unwrap_or(quoted),
-        None => rest.split(ends).next().unwrap_or(rest),
+    behind(text, '>')
+}
+
+/// The words that stand behind `sign` in `text`.
+pub(super) fn behind(text: &str, sign: char) -> Vec<&str> {
+    let behind = text.split(sign).scan(0, |at, part| {
+        *at += part.len() + sign.len_utf8();
+        text.get(*at..)
     });
-    words.collect()
+    behind.map(|rest| first_word(rest.trim_start_matches(['|', '&', ' ', '\t']))).collect()
+}
+
+/// The word with which `rest` begins, with the commands in it, and without the quotes around it.
+fn first_word(rest: &str) -> &str {
+    if let Some(quoted) = rest.strip_prefix(['"', '\'']) {
+        return quoted.split(['"', '\'']).next().unwrap_or(quoted);
+    }
+    let mut depth = 0_usize;
+    let is_end = |(_, letter): &(usize, char)| {
+        let is_free = depth == 0;
+        depth = match letter {
+            '(' => depth + 1,
+            ')' => depth.saturating_sub(1),
+            _ => depth,
+        };
+        is_free && (letter.is_whitespace() || ";|&)<>".contains(*letter))
+    };
+    let end = rest.char_indices().find(is_end).map_or(rest.len(), |(at, _)| at);
+    &rest[..end]
 }
 
 /// Why a text that a program decodes must not be run: nobody can read it before.
@@ -401,7 +423,13 @@ mod tests {
 
     #[test]
     fn what_is_written_stands_behind_its_sign() {
-        for (text, words) in [("echo > \"$d/a\"; x >>b 2>&1", "$d/a b 1"), ("x >| 'a b'|y", "a b"), ("cat a", "")] {
+        for (text, words) in [
+            ("echo > \"$d/a\"; x >>b 2>&1", "$d/a b 1"),
+            ("x >| 'a b'|y", "a b"),
+            ("x > ~/.$(a | b)/c; y", "~/.$(a | b)/c"),
+            ("(x > a)", "a"),
+            ("cat a", ""),
+        ] {
             let found: Vec<&str> = targets(text).into_iter().filter(|word| !word.is_empty()).collect();
             assert_eq!(found.join(" "), words, "{text}");
         }

@@ -5,8 +5,9 @@ use domain::shell::{ShellCommand, ShellFacts};
 use super::told_text::makes_nothing;
 use super::{Look, of_settings, path_at};
 use crate::filled::{copies_files, is_harmless, named};
+use crate::made_names::values;
 use crate::path_pattern::{holds, mark};
-use crate::taken::{Carried, carried};
+use crate::taken::{Carried, carried, is_tar};
 use crate::unpacked::{unpacked, unpacked_alone};
 
 /// How a shell is told that patterns stand for hidden names, too.
@@ -30,7 +31,9 @@ impl Look<'_> {
         let commands = &facts.commands;
         commands
             .iter()
-            .find_map(|command| self.unpacks(command).or_else(|| self.renames(text, command)))
+            .find_map(|command| {
+                self.unpacks(command).or_else(|| self.renames(text, command)).or_else(|| hides(command))
+            })
             .or_else(|| self.works_elsewhere(text, commands))
             .or_else(|| self.brings_settings(text, facts))
     }
@@ -106,6 +109,18 @@ impl Look<'_> {
             .collect();
         all.iter()
             .find_map(|one| self.brings_unknown(one, facts, &roots).or_else(|| self.brings_into(one, commands, &roots)))
+            .or_else(|| all.iter().find_map(|one| self.unpacked_as_settings(one, commands)))
+    }
+
+    /// Why what one program packs must not come out of another one as settings.
+    fn unpacked_as_settings(&self, one: &Carried, commands: &[ShellCommand]) -> Option<String> {
+        let (packing, unpacking) = one.by;
+        if packing == unpacking {
+            return None;
+        }
+        let (from, to) = (path_at(&one.from, &commands[packing]), path_at(&one.to, &commands[unpacking]));
+        let is_settings = self.is_folder_of_settings(&to) && !self.holds_no_settings(&from);
+        (is_settings || self.written(&to).is_some()).then(|| of_settings(&to))
     }
 
     /// Why a folder of which nobody knows what is in it must not come to where settings lie for `roots`: its name is not
@@ -193,8 +208,36 @@ impl Look<'_> {
     }
 }
 
+/// Why `command` must not give what it packs or unpacks hidden names: settings of agents may be among them.
+fn hides(command: &ShellCommand) -> Option<String> {
+    if !is_tar(command) && command.name != "pax" {
+        return None;
+    }
+    let words = command.argv.get(1..).unwrap_or_default();
+    let told = [values(words, None, "transform"), values(words, None, "xform"), values(words, Some('s'), "")].concat();
+    let change = told.iter().flat_map(|told| told.split(';')).find(|change| may_hide(change))?;
+    Some(format!("`{change}` may give what `{}` takes a hidden name, under which settings of agents lie", command.name))
+}
+
+/// Whether `change`, which puts a text in the place of another one in names, may make one begin with a dot.
+fn may_hide(change: &str) -> bool {
+    let parts = || {
+        let rest = change.strip_prefix('s')?;
+        let sign = rest.chars().next().filter(char::is_ascii_punctuation)?;
+        let (from, rest) = rest[sign.len_utf8()..].split_once(sign)?;
+        Some((from, rest.split(sign).next()?))
+    };
+    let Some((from, to)) = parts() else { return false };
+    let to_hidden = to.strip_prefix("./").unwrap_or(to).starts_with('.') && !to.starts_with("..");
+    let below = to.contains("/.") && !to.contains("/./");
+    // What is left of a name may begin with a dot, unless a folder or an end goes.
+    let is_cut = to.is_empty() && !from.ends_with(['/', '$']);
+    let is_part = to.starts_with('\\') && !from.contains("/\\(") && !from.contains("/(");
+    to_hidden || below || is_cut || is_part
+}
+
 /// Whether `text` names the place of settings `mark`, such as `.x/settings`, or its folder alone.
-fn is_place(text: &str, mark: &str) -> bool {
+pub(super) fn is_place(text: &str, mark: &str) -> bool {
     let (folder, name) = mark.split_once('/').unwrap_or((mark, ""));
     let goes_on = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     text.match_indices(folder).any(|(at, _)| {
@@ -204,4 +247,27 @@ fn is_place(text: &str, mark: &str) -> bool {
             None => !rest.starts_with(goes_on),
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_of_names_may_hide_them() {
+        for (change, hides) in [
+            ("s,^x,.,", true),
+            ("s/^x/.x/g", true),
+            ("s,^,a/.b/,", true),
+            ("s,^x,,", true),
+            ("s,x\\(.*\\),\\1,", true),
+            ("s,^,x-1.0/,", false),
+            ("s,^[^/]*/,,", false),
+            ("s|^\\./|x/|", false),
+            ("s/\\.txt$//", false),
+            ("f", false),
+        ] {
+            assert_eq!(may_hide(change), hides, "{change}");
+        }
+    }
 }

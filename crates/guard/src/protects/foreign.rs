@@ -8,12 +8,18 @@ use crate::braces;
 use crate::filled::patched_by;
 use crate::foreign_arguments;
 use crate::foreign_texts;
+use crate::hosts::HOSTS;
 use crate::no_paths;
 use crate::path_pattern::{holds, is_loose, literal, mark};
 use crate::program_name::pieces;
+use crate::shell_tools::script;
+use crate::tools::{Holds, strings};
 
 /// How many paths are put together of folders with settings and names that may be in them; a call with more is refused.
 const MAX_PARTS: usize = 4096;
+
+/// The member of a tool in which each element of a list is a text.
+const TEXTS: &str = "commands";
 
 /// How many names of one path are looked at that may be any; where there are more, each of them counts.
 const MAX_LOOSE: usize = 32;
@@ -24,6 +30,18 @@ impl Look<'_> {
     pub(super) fn unknown_tool(&self, native: &str, arguments: &Object) -> Option<String> {
         if no_paths::is_of_graph(native) {
             return foreign_arguments::run(arguments).iter().find_map(|text| self.shell("", text));
+        }
+        let switches = HOSTS.iter().flat_map(|host| host.config.switches.all).map(|switch| switch.names);
+        let switches: Vec<&str> =
+            switches.filter_map(|names| if let [name] = names { Some(*name) } else { None }).collect();
+        if !self.files.lifted
+            && let Some(name) = foreign_texts::set_in(arguments, &switches)
+        {
+            return Some(format!("`{name}` decides over the hooks of agents: only a person may set it"));
+        }
+        let typed = foreign_texts::typed(native, arguments);
+        if let Some(reason) = typed.into_iter().find_map(|text| self.shell("", text)) {
+            return Some(reason);
         }
         let paths = foreign_arguments::paths(arguments, MAX_PATH_BYTES);
         if let Some(reason) = self.told_in_texts(native, arguments).or_else(|| self.sought(native, &paths, arguments)) {
@@ -131,6 +149,17 @@ impl Look<'_> {
         let names = self.names(folder);
         !self.is_above(&names) && self.is_guarded(&names, holds)
     }
+}
+
+/// The texts that lists of words among `arguments` are together, as `holds` says where they stand; each is looked at by itself,
+/// too, since it may be a text.
+pub(super) fn joined_texts(holds: &[Holds], arguments: &Object) -> Vec<String> {
+    let members = holds.iter().filter_map(|holds| match holds {
+        Holds::Shell(member) => Some(*member),
+        Holds::Path(_) | Holds::Patch(_) => None,
+    });
+    let lists = members.filter(|member| *member != TEXTS).filter_map(|member| arguments.get(member)).map(strings);
+    lists.filter(|words| words.len() > 1).flat_map(|words| [script(&words), words.join(" ")]).collect()
 }
 
 /// Why a call is refused that names `folder` and so many names that not all of them are looked for in it.

@@ -10,7 +10,7 @@ use crate::path_pattern::visible;
 use crate::program_name::SEARCHES;
 
 /// Programs of a shell that take the lines of a file for the values of variables.
-const TAKES_LINES: [&str; 3] = ["mapfile", "read", "readarray"];
+pub(super) const TAKES_LINES: [&str; 3] = ["mapfile", "read", "readarray"];
 
 /// What stands where the words of a list come.
 const LISTED: [&str; 2] = ["…", "{}"];
@@ -28,13 +28,8 @@ const COST: usize = 32;
 impl Look<'_> {
     /// Why `text`, of which `facts` tell, must not run: it changes what files name that it takes for lists.
     pub(super) fn listed_in_files(&self, text: &str, facts: &ShellFacts) -> Option<String> {
-        let taken = taken_names(text, facts);
-        let is_listed = |word: &str| {
-            let names = || word.split('$').skip(1).map(|rest| rest.trim_start_matches('{'));
-            LISTED.iter().any(|sign| word.contains(*sign))
-                || is_computed(word, text)
-                || names().any(|rest| taken.iter().any(|name| begins_with_name(rest, name)))
-        };
+        let listed = Listed::of(text, facts);
+        let is_listed = |word: &str| listed.has(word);
         let changes =
             |command: &&ShellCommand| changes_files(command) && changed_by(command).into_iter().any(is_listed);
         let changer = facts.commands.iter().find(changes);
@@ -50,7 +45,7 @@ impl Look<'_> {
     }
 
     /// The files whose words `text` may take.
-    fn lists(&self, text: &str, facts: &ShellFacts) -> Vec<String> {
+    pub(super) fn lists(&self, text: &str, facts: &ShellFacts) -> Vec<String> {
         let has = |names: &[&str]| facts.commands.iter().any(|command| names.contains(&command.name.as_str()));
         let is_any = has(&TAKES_LIST) || has(&TAKES_LINES);
         let named = |is_meant: fn(&ShellCommand) -> bool| {
@@ -99,6 +94,28 @@ impl Look<'_> {
     }
 }
 
+/// What in a text may be a word of a list.
+pub(super) struct Listed<'t> {
+    text: &'t str,
+    /// The variables that have one.
+    taken: Vec<&'t str>,
+}
+
+impl<'t> Listed<'t> {
+    /// Of `text`, of which `facts` tell.
+    pub(super) fn of(text: &'t str, facts: &'t ShellFacts) -> Self {
+        Self { text, taken: taken_names(text, facts) }
+    }
+
+    /// Whether `word` may be one, or a part of it.
+    pub(super) fn has(&self, word: &str) -> bool {
+        let names = || word.split('$').skip(1).map(|rest| rest.trim_start_matches('{'));
+        LISTED.iter().any(|sign| word.contains(*sign))
+            || is_computed(word, self.text)
+            || names().any(|rest| self.taken.iter().any(|name| begins_with_name(rest, name)))
+    }
+}
+
 /// The variables that the commands which `facts` tell of, or loops of `text`, give what they take from a file.
 fn taken_names<'t>(text: &'t str, facts: &'t ShellFacts) -> Vec<&'t str> {
     let takes = |command: &&ShellCommand| TAKES_LINES.contains(&command.name.as_str());
@@ -116,7 +133,7 @@ fn begins_with_name(rest: &str, name: &str) -> bool {
 }
 
 /// Whether `command` changes files that it is told, as `sed` does where an option says so.
-fn changes_files(command: &ShellCommand) -> bool {
+pub(super) fn changes_files(command: &ShellCommand) -> bool {
     let is_in_place = |word: &String| {
         let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
         word.starts_with("--in-place") || letters.is_some_and(|letters| letters.contains('i'))

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use domain::json::Object;
+use domain::json::{Object, Value};
 use domain::shell::{ShellCommand, ShellFacts};
 
 use super::{Look, path_at};
 use crate::braces;
-use crate::path_pattern::{below, folder_of, is_loose, is_meant, may_mean, visible};
+use crate::path_pattern::{below, folder_of, is_loose, is_meant, may_mean, pattern_means, visible};
 use crate::program_name::SEARCHES;
 use crate::taken::{read_by, searches_below};
 use crate::tools::strings;
@@ -35,6 +35,10 @@ const OWN_FILES: [&str; 5] = ["audit-signing.key", "encryption.key", "pintle.db"
 /// The members in which a tool is told into which files it searches.
 const GLOBS: [&str; 8] =
     ["glob", "globs", "include", "includes", "include_pattern", "includePattern", "file_pattern", "filePattern"];
+
+/// The member in which a tool is told the kind of files that it searches, and the kinds of those that are not read.
+const KIND: &str = "type";
+const KINDS_OF_SECRETS: [&str; 2] = ["all", "json"];
 
 /// Programs that tell no more of a folder than names, and those around another one, which is looked at by itself.
 pub(super) const LOOKS: [&str; 47] = [
@@ -137,8 +141,12 @@ impl Look<'_> {
     /// Why a tool must not search for texts below `path`, in the files that `arguments` say.
     pub(super) fn searched_for(&self, path: &str, arguments: &Object) -> Option<String> {
         let homes = self.homes();
-        let globs = GLOBS.iter().filter_map(|member| arguments.get(member)).flat_map(strings);
-        let mut globs = globs.filter(|glob| !glob.starts_with('!')).flat_map(braces::listed);
+        let told: Vec<&str> = GLOBS.iter().filter_map(|member| arguments.get(member)).flat_map(strings).collect();
+        let (without, globs): (Vec<&str>, Vec<&str>) = told.into_iter().partition(|glob| glob.starts_with('!'));
+        let of_kind = arguments.get(KIND).and_then(Value::as_str).is_some_and(|kind| !KINDS_OF_SECRETS.contains(&kind));
+        let is_whole = !of_kind && self.names_left(path, &without, &homes);
+        let is_all = globs.is_empty();
+        let mut globs = globs.into_iter().flat_map(braces::listed);
         let finds = |glob: String| {
             // So many forms that they are not told apart: it may be any of them.
             if glob.contains('{') {
@@ -147,10 +155,29 @@ impl Look<'_> {
             let names = self.names(&format!("{path}/**/{glob}"));
             let may =
                 |file: &&str| homes.iter().any(|home| may_mean(&format!("{home}/{file}"), self.files.home, &names));
-            names.last().is_some_and(|name| !is_loose(name)) && FILES.iter().any(may)
+            (is_whole || names.last().is_some_and(|name| !is_loose(name))) && FILES.iter().any(may)
         };
         let is_above = || self.all_names(path).iter().any(|names| self.is_searched_above(names, &homes));
-        self.searched(path).or_else(|| (is_above() || globs.any(finds)).then(|| kept(path)))
+        let mut is_found = || is_above() || (is_whole && is_all) || globs.any(finds);
+        let narrower = || format!("{}: name a narrower folder, or a glob that leaves it out", kept(path));
+        self.searched(path).or_else(|| is_found().then(narrower))
+    }
+
+    /// Whether a home of Pintle lies below `path`, and none of the globs `without` leaves it out.
+    fn names_left(&self, path: &str, without: &[&str], homes: &[String]) -> bool {
+        let is_left_out = |names: &[String]| {
+            let firsts = without.iter().filter_map(|glob| {
+                let glob = glob.trim_start_matches(['!', '/']);
+                glob.strip_prefix("**/").unwrap_or(glob).split('/').next()
+            });
+            let mut firsts = firsts.filter(|first| !first.is_empty());
+            firsts.any(|first| names.iter().any(|name| pattern_means(first, name)))
+        };
+        self.all_names(path).iter().any(|above| {
+            let homes = homes.iter().map(|home| self.names(home));
+            let mut below = homes.filter(|home| home.len() > above.len() && home.starts_with(above));
+            below.any(|home| !is_left_out(&home[above.len()..]))
+        })
     }
 
     /// Whether `names` is a folder above a home of Pintle, and none in which all work is done.

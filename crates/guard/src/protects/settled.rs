@@ -1,5 +1,6 @@
 //! Patterns of a shell text: what may be guarded by its name is settled by what lies on the disk.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use domain::shell::{ShellCommand, ShellFacts};
@@ -56,6 +57,16 @@ fn behind_links(find: &ShellCommand) -> &[String] {
     &words[begin..]
 }
 
+/// Whether `found` lies in a hidden folder below the one in which the search `path` begins, or is hidden itself.
+fn is_hidden_below(found: &str, path: &str) -> bool {
+    let below = path.split_once("/**/").and_then(|(begin, _)| found.strip_prefix(begin));
+    below.is_some_and(|below| below.contains("/."))
+}
+
+fn stands_for(path: &str, found: &str) -> String {
+    format!("`{path}` stands for `{found}`, which guards this agent or decides over it: only a person may change it")
+}
+
 /// Where what a path stands for is another thing to each process.
 const OF_PROCESSES: [&str; 2] = ["/proc/", "/dev/"];
 
@@ -89,15 +100,24 @@ impl Look<'_> {
             if self.leads_elsewhere(path, told, look) {
                 return None;
             }
-            let is_held =
-                |path: &str| self.unbounded(|look_at| look(look_at, path).is_some()) && !self.holds_no_settings(path);
+            let named = RefCell::new(None::<String>);
+            let is_held = |found: &str| {
+                let is_held = !(told.skips_hidden && is_hidden_below(found, path))
+                    && self.unbounded(|look_at| look(look_at, found).is_some())
+                    && !self.holds_no_settings(found);
+                if is_held {
+                    *named.borrow_mut() = Some(found.to_owned());
+                }
+                is_held
+            };
             let found = match self.settled(path, told) {
                 _ if told.names_anew(path) => self.named_anew(path, told, &is_held),
                 Some(pattern) => (self.disk.finds)(&pattern, &is_held),
                 None if told.makes_nothing && is_known(path) => Some(!self.holds_no_settings(path)),
                 None => None,
             };
-            found.unwrap_or(true).then_some(reason)
+            let of_found = || named.take().filter(|name| name != path).map(|name| stands_for(path, &name));
+            found.unwrap_or(true).then(|| of_found().unwrap_or(reason))
         })
     }
 
@@ -175,21 +195,32 @@ impl Look<'_> {
         });
         let begins: BTreeSet<Vec<String>> = words.map(|(word, find)| self.names_at(word, find)).collect();
         // What the text makes where settings lie is refused by itself.
-        let held = |folder: &String, look: fn(&Self, &str) -> Option<String>| {
-            let pattern = format!("{folder}/**/*");
-            let is_held = |found: &str| self.unbounded(|look_at| look(look_at, found).is_some());
-            let is_found = (self.disk.finds)(&pattern, &is_held).unwrap_or(true);
-            is_found.then(|| look(self, &pattern)).flatten()
-        };
         let found = |paths: &[String], look: fn(&Self, &str) -> Option<String>| {
             let mut folders = paths.iter().filter(|path| begins.contains(&self.names(path)));
-            folders.find_map(|folder| held(folder, look))
+            folders.find_map(|folder| self.all_below(folder, look))
         };
-        if begins.is_empty() || told.takes_empty_folders() {
+        if begins.is_empty() || self.takes_empty(told) {
             return None;
         }
         let below = || facts.writes.iter().find_map(|path| self.named_below(path, &begins, told));
         found(&facts.writes, Self::written).or_else(|| found(&facts.deletes, Self::deleted)).or_else(below)
+    }
+
+    /// What `look` says of all that lies below `folder`.
+    pub(super) fn all_below(&self, folder: &str, look: fn(&Self, &str) -> Option<String>) -> Option<String> {
+        let pattern = format!("{folder}/**/*");
+        let is_held = |found: &str| self.unbounded(|look_at| look(look_at, found).is_some());
+        let is_found = (self.disk.finds)(&pattern, &is_held).unwrap_or(true);
+        is_found.then(|| look(self, &pattern)).flatten()
+    }
+
+    /// Whether all that the text of `told` takes away is empty, and nothing of it the guard's own.
+    pub(super) fn takes_empty(&self, told: &ToldText<'_>) -> bool {
+        let holds = |path: &String| {
+            let folder = path.split("/**").next().filter(|folder| !folder.is_empty()).unwrap_or("/");
+            self.holds_guarded(folder)
+        };
+        told.takes_empty_folders() || (told.takes_empty_files() && !told.facts.deletes.iter().any(holds))
     }
 
     /// Why a text must not write `path`, where it puts that together of each folder that a search finds below one of `begins`,
@@ -226,7 +257,7 @@ impl Look<'_> {
     }
 
     /// What `look` says of what is found, however much that is: whoever finds it keeps within a bound of its own.
-    fn unbounded(&self, look: impl Fn(&Self) -> bool) -> bool {
+    pub(super) fn unbounded(&self, look: impl Fn(&Self) -> bool) -> bool {
         let left = self.left.replace(MAX_PATHS);
         let said = look(self);
         self.left.set(left);
@@ -234,7 +265,7 @@ impl Look<'_> {
     }
 
     /// Whether `path` is a folder of a project in which settings may be, as its name says, and none are.
-    fn holds_no_settings(&self, path: &str) -> bool {
+    pub(super) fn holds_no_settings(&self, path: &str) -> bool {
         let is_written = |path: &str| self.unbounded(|look| look.written(path).is_some());
         let is_of_project = self.unbounded(|look| {
             let names = look.names(path);

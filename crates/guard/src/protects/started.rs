@@ -5,11 +5,13 @@ use domain::json::Object;
 use domain::shell::ShellFacts;
 
 use super::Look;
+use crate::hosts::UNGUARDED;
 use crate::in_code;
 use crate::own_commands;
 use crate::path_pattern::is_meant;
 use crate::set_variables;
 use crate::tools::all_strings;
+use crate::unguarded::UnguardedStart;
 
 /// Such files of shells, terminals and services, as patterns of paths.
 const START_FILES: &[&str] = &[
@@ -93,8 +95,11 @@ impl Look<'_> {
             let said = |text: &str| own_commands::said_in(text).or_else(|| set_variables::kept_in(text));
             return Some(read_at_start(path, &texts.find_map(said)?));
         }
-        let path = self.one_of(PROGRAM_FILES, paths)?;
-        Some(read_at_start(path, &texts.find_map(in_code::told_in)?))
+        if let Some(path) = self.one_of(PROGRAM_FILES, paths) {
+            return Some(read_at_start(path, &texts.find_map(in_code::told_in)?));
+        }
+        let texts: Vec<&str> = texts.collect();
+        paths.iter().find_map(|path| replaced(path.as_ref(), &texts))
     }
 
     /// Why `text`, of which `facts` tell, must not run: it writes such a file.
@@ -109,8 +114,10 @@ impl Look<'_> {
             let said = own_commands::said_in(text).or_else(by_word).or_else(|| set_variables::kept_in(text));
             return Some(read_at_start(path, &said?));
         }
-        let path = self.one_of(PROGRAM_FILES, &facts.writes)?;
-        Some(read_at_start(path, &in_code::in_part(text, facts)?))
+        if let Some(path) = self.one_of(PROGRAM_FILES, &facts.writes) {
+            return Some(read_at_start(path, &in_code::in_part(text, facts)?));
+        }
+        facts.writes.iter().find_map(|path| replaced(path, &[text]))
     }
 
     /// The first of `paths` that is one of `files`.
@@ -121,6 +128,12 @@ impl Look<'_> {
         };
         paths.iter().map(P::as_ref).find(is_one)
     }
+}
+
+/// Why one of `texts` must not be put into the file `path`, which is called as an agent is.
+fn replaced(path: &str, texts: &[&str]) -> Option<String> {
+    let replaces = |agent: &UnguardedStart| texts.iter().find_map(|text| agent.replaced_by(path, text));
+    UNGUARDED.iter().find_map(replaces)
 }
 
 fn loaded(path: &str) -> String {

@@ -75,6 +75,34 @@ pub(super) fn makes_nothing(name: &str) -> bool {
 /// What stands before the ending of what a search finds below a folder.
 const FOUND: &str = "/**/*";
 
+/// Programs that change what they are told and say no names of files, beside those that say names.
+const SAYS_NO_NAMES: [&str; 21] = [
+    "xargs",
+    "cd",
+    "sed",
+    "gsed",
+    "rm",
+    "chmod",
+    "chown",
+    "prettier",
+    "eslint",
+    "stylelint",
+    "black",
+    "isort",
+    "ruff",
+    "rustfmt",
+    "gofmt",
+    "clang-format",
+    "npx",
+    "time",
+    "timeout",
+    "dos2unix",
+    "unix2dos",
+];
+
+/// The variable in which a text gives `rg` options.
+const OPTIONS_OF_RG: &str = "RIPGREP_CONFIG";
+
 /// Redirections that make no file.
 const TO_NOTHING: [&str; 6] = ["2>/dev/null", "2> /dev/null", "&>/dev/null", ">/dev/null", "> /dev/null", "2>&1"];
 
@@ -88,6 +116,8 @@ pub(super) struct ToldText<'t> {
     pub(super) moves_found: bool,
     /// Whether the text makes no link, so that its patterns lead where they led before.
     pub(super) makes_no_links: bool,
+    /// Whether all names that the text finds are those of a search which passes by hidden files and folders.
+    pub(super) skips_hidden: bool,
 }
 
 impl<'t> ToldText<'t> {
@@ -106,12 +136,29 @@ impl<'t> ToldText<'t> {
         let makes_no_links = !facts.unknown
             && !text.contains(OF_PATTERNS)
             && facts.commands.iter().all(|command| makes_no_links(command, facts));
-        Self { text, facts, makes_nothing, moves_found, makes_no_links }
+        let skips_hidden = !text.contains("**")
+            && !text.contains(OPTIONS_OF_RG)
+            && facts.commands.iter().any(skips_hidden)
+            && facts.commands.iter().all(|one| skips_hidden(one) || SAYS_NO_NAMES.contains(&one.name.as_str()));
+        Self { text, facts, makes_nothing, moves_found, makes_no_links, skips_hidden }
     }
 
     /// Whether the text is a search that takes away empty folders and nothing else.
     pub(super) fn takes_empty_folders(&self) -> bool {
-        matches!(self.facts.commands.as_slice(), [find] if find.name == "find" && takes_empty_folders(find))
+        self.takes_empty() == Some(true)
+    }
+
+    /// Whether the text is a search that takes away empty files, maybe with empty folders, and nothing else.
+    pub(super) fn takes_empty_files(&self) -> bool {
+        self.takes_empty() == Some(false)
+    }
+
+    /// Whether the text takes away empty folders alone; none where it takes something else.
+    fn takes_empty(&self) -> Option<bool> {
+        match self.facts.commands.as_slice() {
+            [find] if find.name == "find" => takes_empty(find),
+            _ => None,
+        }
     }
 
     /// The endings that what a search finds has, and gets where the text moves it and does nothing else.
@@ -165,24 +212,42 @@ fn moves_found(command: &ShellCommand) -> bool {
     }
 }
 
-/// Whether `find` takes away folders that are empty, and looks at nothing else.
-fn takes_empty_folders(find: &ShellCommand) -> bool {
+/// Whether `find` takes away empty folders alone, or empty files, too; none where it looks at something else.
+fn takes_empty(find: &ShellCommand) -> Option<bool> {
     let begin = find.argv.iter().position(|word| word.starts_with('-')).unwrap_or(find.argv.len());
     let mut tests = find.argv[begin..].iter().map(String::as_str);
     let (mut is_empty, mut is_folder) = (false, false);
     while let Some(test) = tests.next() {
         match test {
             "-empty" => is_empty = true,
-            "-type" if tests.next() == Some("d") => is_folder = true,
+            "-type" => match tests.next() {
+                Some("d") => is_folder = true,
+                Some("f") => {}
+                _ => return None,
+            },
             "-mindepth" | "-maxdepth" => {
                 tests.next();
             }
             "-print" | "-depth" => {}
-            "-delete" => return is_empty && is_folder && tests.next().is_none(),
-            _ => return false,
+            "-delete" => return (is_empty && tests.next().is_none()).then_some(is_folder),
+            _ => return None,
         }
     }
-    false
+    None
+}
+
+/// Whether `command` is a search that passes by hidden files and folders.
+fn skips_hidden(command: &ShellCommand) -> bool {
+    let is_wide = |word: &String| {
+        let row = word.strip_prefix('-').filter(|row| !row.starts_with('-'));
+        let is_row = row.is_some_and(|row| row.contains(['.', 'H', 'u']));
+        let is_long = ["--hid", "--unr", "--pre"].iter().any(|begin| word.starts_with(begin));
+        let is_hidden = word.split('/').any(|name| name.starts_with('.') && !matches!(name, "." | ".."));
+        // What a pattern of paths names counts, hidden or not; an ending names no folder.
+        let is_ending = word.strip_prefix("*.").is_some_and(|end| end.bytes().all(|sign| sign.is_ascii_alphanumeric()));
+        is_row || is_long || is_hidden || (word.contains(['*', '?', '[', '{', '$', '…']) && !is_ending)
+    };
+    matches!(command.name.as_str(), "rg" | "fd" | "fdfind") && !command.argv.iter().skip(1).any(is_wide)
 }
 
 /// Whether `command`, of whose text `facts` tell, makes no link.

@@ -1,7 +1,7 @@
 //! What agents do every day passes in a project with settings of agents: patterns are settled by what lies on the disk.
 
 use domain::json::{self, Value, json};
-use pintle_guard::{GuardedFiles, HOSTS, OnDisk, host, pattern_means, protects_behind};
+use pintle_guard::{GuardedFiles, HOSTS, OnDisk, PathKind, host, pattern_means, protects_behind};
 
 use crate::protects::write;
 use crate::recorded::decode;
@@ -14,10 +14,23 @@ const GUARD: &str = "/proc/41/exe";
 /// A link in projects, and where it leads.
 pub(crate) const LINK: [&str; 2] = ["/u/ann/repo/links/lnk", "/u/ann/.claude"];
 
+/// A pipe of the project, and a file that is not there.
+const PIPE: &str = "/u/ann/repo/pipe";
+const MISSING: &str = "/u/ann/repo/missing";
+
 /// Files of the project with lists, and what they say.
-const LISTS: [(&str, &str); 2] = [
+const LISTS: &[(&str, &str)] = &[
     ("/u/ann/repo/held.txt", "// notes\na.log\n.claude/settings.json\n"),
+    ("/u/ann/repo/bare.txt", "--bare\n"),
+    ("/u/ann/repo/home.env", "A=1\nHOME=/tmp/x\n"),
     ("/u/ann/repo/free.txt", "// notes\na.log src/a.rs\n.claude/commands/x.md\n"),
+    ("/u/ann/repo/name.txt", "claude\n"),
+    ("/u/ann/repo/key.txt", "/u/ann/.local/share/pintle/guard/key\n"),
+    ("/u/ann/repo/held.cfg", "url = \"https://x.test/a\"\noutput = \"/u/ann/.claude/settings.json\"\n"),
+    ("/u/ann/repo/free.cfg", "url = \"https://x.test/.claude/settings.json\"\noutput = \"a.tgz\"\n"),
+    ("/u/ann/repo/held.diff", "--- /dev/null\n+++ b/.claude/settings.json\n@@ -0,0 +1 @@\n+{}\n"),
+    ("/u/ann/repo/free.diff", "--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1 +1 @@\n-a\n+b\n"),
+    ("/u/ann/repo/index.txt", "M 100644 inline .claude/settings.json\n"),
 ];
 
 /// What of the project and the home folder has a hidden name, and some files beside it.
@@ -31,6 +44,7 @@ const DISK: &[&str] = &[
     "/u/ann/.local/share/pintle",
     "/u/ann/.local/share/pintle/guard",
     "/u/ann/.local/share/pintle/guard/key",
+    "/u/ann/.local/share/pintle/guard/pid",
     "/u/ann/repo/.claude",
     "/u/ann/repo/.claude/settings.json",
     "/u/ann/repo/.claude/commands/x.md",
@@ -86,7 +100,12 @@ pub(crate) fn refusal_beside((on_disk, own): (&[&str], &[String]), tool: &str, a
     let is_below = |path: &str, folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
     let holds = |folder: &str, below: &str| below == "*" && on_disk.iter().any(|path| is_below(path, folder));
     let says = |path: &str| LISTS.iter().find(|(list, _)| *list == path).map(|(_, said)| (*said).to_owned());
-    let disk = OnDisk { leads: &leads, holds: &holds, finds: &finds, says: &says };
+    let kind = |path: &str| match path.replace("/./", "/").as_str() {
+        PIPE => PathKind::Stream,
+        MISSING => PathKind::Nothing,
+        _ => PathKind::Unknown,
+    };
+    let disk = OnDisk { leads: &leads, holds: &holds, finds: &finds, says: &says, kind: &kind };
     let files = GuardedFiles { home: HOME, own, lifted: false };
     let payload = json!({
         "hook_event_name": "PreToolUse", "session_id": "s", "cwd": "/u/ann/repo", "tool_name": tool, "tool_input": arguments

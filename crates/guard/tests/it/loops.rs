@@ -47,6 +47,8 @@ fn a_search_moves_or_packs_what_is_no_settings() {
         r"find . -name '*.log' -exec gzip {} \;",
         "find . -empty -type d -delete",
         "find . -mindepth 1 -type d -empty -print -delete",
+        "find . -empty -delete",
+        "find . -type f -empty -delete",
     ];
     check(&free, &[], false);
     let held = [
@@ -59,7 +61,8 @@ fn a_search_moves_or_packs_what_is_no_settings() {
         "mv src/a.rs x; find . -name '*.json' -exec gzip {} +",
         "find . -delete -empty -type d",
         "find . -type d -delete",
-        "find . -type f -empty -delete",
+        "find ~ -type f -empty -delete",
+        "find ~ -empty -delete",
         "find . -empty -o -type d -delete",
         "find . -empty -type d -delete; rm .claude/settings.json",
     ];

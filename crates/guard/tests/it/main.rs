@@ -11,9 +11,13 @@ mod foreign_tools;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
+mod in_other_programs;
+#[cfg(test)]
 mod loops;
 #[cfg(test)]
 mod model;
+#[cfg(test)]
+mod other_texts;
 #[cfg(test)]
 mod other_ways;
 #[cfg(test)]

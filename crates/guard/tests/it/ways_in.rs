@@ -115,7 +115,7 @@ fn no_search_looks_into_what_the_guard_remembers() {
     for path in ["~/.local/share/pintle", "/u/ann/.local/share/pintle/guard", "/u/ann/.local/share/pintle/pintle.db"] {
         assert!(search(path).is_some(), "{path}");
     }
-    for path in ["src", "~/.config/pintle", "~"] {
+    for path in ["src", "~/.config/pintle", "~/src"] {
         assert_eq!(search(path), None, "{path}");
     }
 }

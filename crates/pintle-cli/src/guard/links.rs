@@ -6,7 +6,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use guard::protects::{MAX_LIST_BYTES, MAX_PATH_BYTES};
-use guard::{GuardedFiles, HOSTS, HostEvent, HostWhat, OnDisk, path_named, protects_behind};
+use guard::{GuardedFiles, HOSTS, HostEvent, HostWhat, OnDisk, PathKind, path_named, protects_behind};
 
 use super::folders::InForce;
 use super::found_files::{FileQuestion, MAX_LOOKED, any_found, is_nothing};
@@ -92,6 +92,7 @@ impl KeptFiles {
             holds: &|folder, pattern| begin.holds(folder, pattern),
             finds: &|pattern, matters| begin.finds(pattern, matters),
             says: &|path| begin.says(path),
+            kind: &|path| begin.kind(path),
         };
         let real_of = |path: &String| real(Path::new(path), MAX_LINKS).to_string_lossy().into_owned();
         let used: Vec<String> = self.used.iter().cloned().chain(self.used.iter().map(real_of)).collect();
@@ -155,6 +156,17 @@ impl<'a> Begin<'a> {
         let mut said = Vec::new();
         file.take(MAX_LIST_BYTES as u64).read_to_end(&mut said).ok()?;
         Some(String::from_utf8_lossy(&said).into_owned())
+    }
+
+    /// What lies at `path`.
+    fn kind(&self, path: &str) -> PathKind {
+        match self.whole(path).metadata() {
+            _ if path.len() > MAX_PATH_BYTES => PathKind::Unknown,
+            Ok(found) if found.is_file() || found.is_dir() => PathKind::Lasting,
+            Ok(_) => PathKind::Stream,
+            Err(error) if is_nothing(&error) => PathKind::Nothing,
+            Err(_) => PathKind::Unknown,
+        }
     }
 
     /// Where `text` leads to, absolute, if that is elsewhere, and by which names of settings that is known besides; what

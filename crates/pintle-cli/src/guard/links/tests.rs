@@ -270,3 +270,51 @@ fn what_a_person_lifts_is_said() {
     assert!(matches!(write("lnk/settings.json"), Looked::Lifted(_)));
     assert!(matches!(write("kept/x.db"), Looked::Held(_)));
 }
+
+#[test]
+fn a_link_to_an_agent_is_that_agent_and_a_pattern_in_code_what_it_finds() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    for folder in ["home/.claude", "home/.local/share/pintle/guard", "home/work/src", "bin", "versions"] {
+        std::fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    for file in [
+        "home/.claude/settings.json",
+        "home/.local/share/pintle/encryption.key",
+        "home/.local/share/pintle/guard/pid",
+        "home/work/src/a.rs",
+        "versions/2.1",
+    ] {
+        std::fs::write(root.join(file), "").unwrap();
+    }
+    std::fs::write(root.join("home/work/opt"), "--bare\n").unwrap();
+    symlink("../versions/2.1", root.join("bin/claude")).unwrap();
+    symlink(root.join("bin/claude"), root.join("home/work/assist")).unwrap();
+    let text = |name: &str| root.join(name).to_str().unwrap().to_owned();
+    let kept = KeptFiles { home: text("home"), used: vec![text("bin/claude")], moved: Vec::new(), self_edit: false };
+    let cwd = text("home/work");
+    let looked = |command: &str| kept.look(&event("claude", "Bash", (domain::json::json!({"command": command}), &cwd)));
+    for command in [
+        "./assist --bare -p x",
+        "HOME=/tmp/x ./assist -p x",
+        "claude -p $(cat opt)",
+        "xargs claude < opt",
+        r#"awk 'BEGIN{system("rm ../.cla*/s*")}'"#,
+        r"sed 's/.*/rm ..\/.cla*\/s*/e' x",
+        r#"perl -e 'unlink glob("~/.c*/*.json")'"#,
+        r#"python3 -c "import glob, os; [os.remove(f) for f in glob.glob('../.*/s*.json')]""#,
+        r#"python3 -c "import os; os.system('cat ~/.local/share/p*/enc*')""#,
+        "kill $(cat ~/.local/share/p*/guard/pid)",
+    ] {
+        assert!(matches!(looked(command), Looked::Held(_)), "{command}");
+    }
+    for command in [
+        "./assist -p x",
+        r#"awk 'BEGIN{system("rm -f src/*.o")}'"#,
+        r#"perl -e 'unlink glob("src/*.json")'"#,
+        r#"python3 -c "import glob, os; [os.remove(f) for f in glob.glob('**/*.pyc')]""#,
+        r#"python3 -c "import os; os.system('ls ../*/src/*')""#,
+    ] {
+        assert_eq!(looked(command), Looked::Free, "{command}");
+    }
+}
