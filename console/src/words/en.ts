@@ -99,6 +99,18 @@ export const en = {
     stop: { when: "when a turn is complete", whenMatching: (m: string) => `when a turn is complete, if ${m} matches` },
   },
   advice: {
+    noUrl: {
+      cause: "This is no URL that a hook can call.",
+      fix: "Enter one that begins with https:// or http:// and has a host, but no user name and no password.",
+    },
+    port: {
+      cause: "Hooks do not call this port: only 80, 443 and most ports from 1024 up.",
+      fix: "Let the program listen at another port and correct the URL.",
+    },
+    unresolved: {
+      cause: "The host of the URL was not found: its name does not resolve.",
+      fix: "Check how it is written, and whether the server's DNS knows it.",
+    },
     ssrf: {
       cause: "The server does not call this address: it is on the server itself or in a private network.",
       fix: "Use a URL that the server may reach, or let an operator allow it with [[agent_hooks.http.allow]].",
