@@ -46,6 +46,7 @@ impl Shared {
             "mcpServers": servers(&host, whole),
             "breakers": breakers(&who.tenant, &rules, &self.rule_admin.counted(&caller)),
             "budget": budget,
+            "doctor": if whole { self.desk.doctor.last() } else { None },
         }))
     }
 

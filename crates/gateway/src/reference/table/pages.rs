@@ -46,13 +46,15 @@ pub(in crate::reference) const METHODS: &[MethodRow] = &[
         "health.get",
         "{}",
         "{ guards: GuardsSummary, providers: ProviderHealth[], store: StoreHealth, nodes: Node[], \
-         processHooks: ProcessHookHealth[], mcpServers: McpServerHealth[], breakers: BreakerHealth[], budget: Budget }",
-        "only the store is asked again; nodes, addresses, faults in words and lines of standard error are for owners",
+         processHooks: ProcessHookHealth[], mcpServers: McpServerHealth[], breakers: BreakerHealth[], budget: Budget, \
+         doctor: DoctorFindings | null }",
+        "only the store is asked again; nodes, addresses, faults in words, lines of standard error and what `doctor.run` \
+         found last are for owners",
     ),
     method(
         "doctor.run",
         "{}",
-        "{ checks: DoctorCheck[], guards: { armed: integer, total: integer } }",
+        "{ checks: DoctorCheck[], guards: { armed: integer, total: integer }, at: string }",
         "what `pintle doctor` finds now, in a process of its own; one at a time, two minutes at most",
     ),
     method(
@@ -148,6 +150,11 @@ pub(in crate::reference) const SHAPES: &[Row] = &[
         "{ what: string, name: string, state: \"ok\" | \"note\" | \"failed\", step: string | null, message: string, \
          stderr: string }",
         "One thing that `doctor` looked at.",
+    ),
+    row(
+        "DoctorFindings",
+        "{ checks: DoctorCheck[], guards: { armed: integer, total: integer }, at: string }",
+        "What `doctor` found, and when; this server keeps it until it is run again.",
     ),
     row(
         "ProviderHealth",

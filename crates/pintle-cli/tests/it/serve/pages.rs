@@ -244,8 +244,11 @@ fn the_overview_and_health_say_how_hooks_stand() {
     let checks = found["checks"].as_array().unwrap();
     let state = |what: &str| checks.iter().find(|check| check["what"] == what).map(|check| check["state"].clone());
     assert_eq!((state("guard"), state("store")), (Some(json!("failed")), Some(json!("ok"))), "{checks:?}");
+    // It is still there for whoever comes back.
+    assert_eq!((&health["doctor"], &client.done("health.get", json!({}))["doctor"]), (&Value::Null, &found));
     let mut admin = server.admin("anna");
     let theirs = admin.done("health.get", json!({}));
+    assert_eq!(theirs["doctor"], Value::Null);
     assert_eq!(admin.refused("doctor.run", json!({})).0, "UNAUTHORIZED");
     let listed = admin.done("hooks.list", json!({}))["configured"].as_array().unwrap().clone();
     let line = listed.iter().find(|hook| hook["event"] == "before_tool").unwrap();
