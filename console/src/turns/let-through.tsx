@@ -3,6 +3,8 @@ import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { isOthers } from "../chat/session-key.ts";
+import { causeOf } from "../advice/advice.ts";
+import { AdviceNote } from "../advice/advice-note.tsx";
 import { CallView } from "../approvals/call-view.tsx";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
@@ -40,7 +42,12 @@ export function LetThrough({ hook, span, turn }: { hook: TurnHook; span: TurnSpa
   }
   const why = before ?? (rule === undefined ? undefined : hindranceOf(rule, asking));
   if (why !== undefined) {
-    return <p className="mt-3 text-muted">{words.not[why]}</p>;
+    return (
+      <>
+        <p className="mt-3 text-muted">{words.not[why]}</p>
+        <AdviceNote cause={why === "fault" ? causeOf(hook.cause ?? hook.reason) : undefined} />
+      </>
+    );
   }
   if (error !== null) {
     return <Problem error={error} />;

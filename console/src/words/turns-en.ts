@@ -157,6 +157,7 @@ export const turns = {
     again: (tool: string) => `Try the refused call of ${tool} again, exactly as it was. A person will be asked.`,
     confirm: "Ask, and try again",
     not: {
+      fault: "This call cannot be let through once: the hook did not decide about it, it failed or was not asked. Mend the hook, test it, then try the call again.",
       configuration: "This call cannot be let through once: the hook is part of the configuration. Change it there.",
       gone: "This call cannot be let through once: the rule was deleted.",
       role: "To let this call through once, you need the role admin.",
