@@ -47,6 +47,7 @@ export const turns = {
     faulted: "At {what}, {hook} failed",
   },
   approvedBy: (who: string) => `{what} was approved by ${who} and ran; {hook} had asked`,
+  thenStopped: (why: string) => `Then the turn was stopped${why === "" ? "" : `: ${why}`}.`,
   more: (n: number) => `And ${count(n, "other was", "others were")} stopped too.`,
   plain: {
     passed: (calls: number, hooks: number) => (calls === 0 ? "The agent answered without calling a tool." : `Nothing was stopped: ${count(calls, "call", "calls")} ran, hooks answered ${count(hooks, "time", "times")}.`),

@@ -47,6 +47,7 @@ export const turns: Words["turns"] = {
     faulted: "处理 {what} 时，{hook} 出错",
   },
   approvedBy: (who) => `{what} 已由 ${who} 批准并运行；由 {hook} 提出询问`,
+  thenStopped: (why: string) => `之后本轮被停止${why === "" ? "" : `：${why}`}。`,
   more: (n) => `另有 ${n} 项被阻止。`,
   plain: {
     passed: (calls, hooks) => (calls === 0 ? "智能体没有调用工具，直接作了回答。" : `没有任何操作被阻止：运行了 ${calls} 次调用，钩子回答了 ${hooks} 次。`),
