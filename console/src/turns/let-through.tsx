@@ -60,13 +60,13 @@ export function LetThrough({ hook, span, turn }: { hook: TurnHook; span: TurnSpa
     <div className="mt-3">
       <Button onClick={() => setOpen(true)}>{words.action}</Button>
       <Dialog open={open} onClose={() => setOpen(false)} title={words.title(span.tool)} about={words.about(hook.name)}>
-        <Ask rule={rule} tool={span.tool} input={input} turn={turn} onClose={() => setOpen(false)} />
+        <Ask rule={rule} tool={span.tool} input={input} because={hook.reason ?? ""} turn={turn} onClose={() => setOpen(false)} />
       </Dialog>
     </div>
   );
 }
 
-function Ask({ rule, tool, input, turn, onClose }: { rule: Hook; tool: string; input: JsonObject; turn: TurnLine; onClose: () => void }) {
+function Ask({ rule, tool, input, because, turn, onClose }: { rule: Hook; tool: string; input: JsonObject; because: string; turn: TurnLine; onClose: () => void }) {
   const all = useWords();
   const words = all.turns.letThrough;
   const { connection, me } = useWire();
@@ -78,7 +78,7 @@ function Ask({ rule, tool, input, turn, onClose }: { rule: Hook; tool: string; i
     setBusy(true);
     setError(undefined);
     try {
-      await connection.request("hooks.create", exception(rule, tool, input, words.reason(tool, rule.name || rule.id, me.user_id)));
+      await connection.request("hooks.create", exception(rule, { tool, input, turnId: turn.turnId, because }, words.reason(tool, rule.name || rule.id, me.user_id)));
       await queries.invalidateQueries({ queryKey: ["hooks"] });
       // What comes of it stands in the conversation.
       connection.request("chat.send", { sessionKey: turn.sessionKey, message: words.again(tool), stream: true }).catch(() => undefined);
