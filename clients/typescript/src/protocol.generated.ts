@@ -628,6 +628,13 @@ export type McpServerHealth = {
   readonly lastStderr: string | null;
 };
 
+/** What keeps a text of a skill out of conversations: the skill, the code of the finding, and the finding in words, for owners. */
+export type SkillHealth = {
+  readonly name: string;
+  readonly code: string;
+  readonly why: string | null;
+};
+
 /** A circuit breaker that is open, or to which outcomes count: it opens once `counted` reaches `threshold` within the window. `tenants` counts those for whom a global one is open, for owners. */
 export type BreakerHealth = {
   readonly hookId: string;
@@ -887,7 +894,7 @@ export type Methods = {
   /** Least role: viewer; only the store is asked again; nodes, addresses, faults in words, lines of standard error and what `doctor.run` found last are for owners. */
   readonly "health.get": {
     readonly params: { readonly [member: string]: never };
-    readonly payload: { readonly guards: GuardsSummary; readonly providers: readonly ProviderHealth[]; readonly store: StoreHealth; readonly nodes: readonly Node[]; readonly processHooks: readonly ProcessHookHealth[]; readonly mcpServers: readonly McpServerHealth[]; readonly breakers: readonly BreakerHealth[]; readonly budget: Budget; readonly doctor: DoctorFindings | null };
+    readonly payload: { readonly guards: GuardsSummary; readonly providers: readonly ProviderHealth[]; readonly store: StoreHealth; readonly nodes: readonly Node[]; readonly processHooks: readonly ProcessHookHealth[]; readonly mcpServers: readonly McpServerHealth[]; readonly skills: readonly SkillHealth[]; readonly breakers: readonly BreakerHealth[]; readonly budget: Budget; readonly doctor: DoctorFindings | null };
   };
   /** Least role: owner; what `pintle doctor` finds now, in a process of its own; one at a time, two minutes at most. */
   readonly "doctor.run": {

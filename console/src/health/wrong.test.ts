@@ -46,7 +46,8 @@ test("what doctor found last is shown until it runs again", () => {
 });
 
 test("what is broken is told from what did not answer yet", () => {
-  const health = (counts: object) => ({ store: { ok: true }, providers: [], processHooks: [], mcpServers: [], guards: { counts: { broken: 0, unproven: 0, ...counts } } }) as unknown as Payload<"health.get">;
+  const health = (counts: object) => ({ store: { ok: true }, providers: [], processHooks: [], mcpServers: [], skills: [], guards: { counts: { broken: 0, unproven: 0, ...counts } } }) as unknown as Payload<"health.get">;
   expect(wrongWith([], budget(1000), [], health({ broken: 1 }))).toEqual(["broken"]);
   expect(wrongWith([], budget(1000), [], health({ unproven: 1 }))).toEqual(["unproven"]);
+  expect(wrongWith([], budget(1000), [], { ...health({}), skills: [{ name: "alpha", code: "E8", why: null }] })).toEqual(["skill"]);
 });

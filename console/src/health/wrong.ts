@@ -1,7 +1,7 @@
 import { stateOf } from "../hooks/state.ts";
 import type { Budget, DoctorCheck, DoctorFindings, Hook, Node, Payload } from "../wire/types.ts";
 
-export type Wrong = "doctor" | "part" | "broken" | "unproven" | "refuses" | "passes" | "off" | "spent" | "low" | "node";
+export type Wrong = "doctor" | "part" | "skill" | "broken" | "unproven" | "refuses" | "passes" | "off" | "spent" | "low" | "node";
 
 /** Whether less than a fifth of a budget is left: the server's own bound for telling it. */
 export const isLow = ({ remaining, budgetTotal }: Pick<Budget, "remaining" | "budgetTotal">): boolean => remaining * 5 < budgetTotal;
@@ -13,6 +13,7 @@ export function wrongWith(hooks: readonly Hook[], budget: Budget | undefined, no
     ["doctor", doctor?.checks.some(({ state }) => state === "failed") ?? false],
     ["part", health !== undefined && [health.store, ...health.providers].some(({ ok }) => !ok)],
     ["part", health !== undefined && [...health.processHooks, ...health.mcpServers].some(({ state }) => state !== "up")],
+    ["skill", health !== undefined && health.skills.length > 0],
     ["broken", health !== undefined && health.guards.counts.broken > 0],
     ["unproven", health !== undefined && health.guards.counts.unproven > 0],
     ["refuses", hooks.some((hook) => stateOf(hook) === "tripped" && hook.on_trip !== "allow")],

@@ -8,6 +8,7 @@ export const healthEn = {
   wrong: {
     doctor: "A doctor check failed",
     part: "A part of the server does not answer",
+    skill: "A text of a skill does not go in",
     broken: "A guard is broken",
     unproven: "A guard has not answered yet",
     refuses: "The breaker of a hook is open: what it matches is refused",
@@ -48,6 +49,8 @@ export const healthEn = {
     provider: "provider",
     processHook: "process hook",
     mcp: "MCP server",
+    skill: "skill",
+    notIn: "a text of it does not go into conversations",
     states: { up: "up", starting: "starting", down: "down" },
     answered: (ms: number) => `answered in ${ms} ms`,
     restarts: (n: number) => (n === 0 ? "" : count(n, "restart", "restarts")),

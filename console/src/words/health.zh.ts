@@ -6,6 +6,7 @@ export const healthZh = {
   wrong: {
     doctor: "doctor 有检查未通过",
     part: "服务器有组成部分没有应答",
+    skill: "有技能的文本未能进入对话",
     broken: "有守卫已损坏",
     unproven: "有守卫尚未应答",
     refuses: "有钩子已熔断：它所匹配的内容会被拒绝",
@@ -46,6 +47,8 @@ export const healthZh = {
     provider: "模型提供方",
     processHook: "进程钩子",
     mcp: "MCP 服务器",
+    skill: "技能",
+    notIn: "它的文本未能进入对话",
     states: { up: "运行中", starting: "启动中", down: "已停止" },
     answered: (ms: number) => `${ms} 毫秒内应答`,
     restarts: (n: number) => (n === 0 ? "" : `重启 ${n} 次`),

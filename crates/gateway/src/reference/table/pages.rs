@@ -46,7 +46,7 @@ pub(in crate::reference) const METHODS: &[MethodRow] = &[
         "health.get",
         "{}",
         "{ guards: GuardsSummary, providers: ProviderHealth[], store: StoreHealth, nodes: Node[], \
-         processHooks: ProcessHookHealth[], mcpServers: McpServerHealth[], breakers: BreakerHealth[], budget: Budget, \
+         processHooks: ProcessHookHealth[], mcpServers: McpServerHealth[], skills: SkillHealth[], breakers: BreakerHealth[], budget: Budget, \
          doctor: DoctorFindings | null }",
         "only the store is asked again; nodes, addresses, faults in words, lines of standard error and what `doctor.run` \
          found last are for owners",
@@ -179,6 +179,12 @@ pub(in crate::reference) const SHAPES: &[Row] = &[
         "{ name: string, state: \"up\" | \"down\", restarts: integer, tools: integer, why: string | null, \
          lastStderr: string | null }",
         "An MCP server.",
+    ),
+    row(
+        "SkillHealth",
+        "{ name: string, code: string, why: string | null }",
+        "What keeps a text of a skill out of conversations: the skill, the code of the finding, and the finding in words, \
+         for owners.",
     ),
     row(
         "BreakerHealth",

@@ -214,6 +214,21 @@ fn a_turn_of_five_hundred_events_is_shown_at_once() {
 }
 
 #[test]
+fn health_names_the_skill_of_which_a_text_does_not_go_in() {
+    let env = scripted(DONE, &format!("skills = ['alpha']\n{WITH_TOKEN}"));
+    let entry =
+        r#"{"name": "tone", "file": "gone.md", "timing": "after_user_input", "role": "user", "persistent": true}"#;
+    env.write("config/pintle/skills/alpha/hooks/hooks.json", &format!("{{\"hooks\": [{entry}]}}"));
+    let server = Server::start(env);
+    let mut owner = server.connected(json!({ "token": TOKEN, "user_id": "system" }));
+    let health = owner.done("health.get", json!({}));
+    let skills = health["skills"].as_array().unwrap();
+    let text = skills.iter().find(|skill| skill["code"] == "E8").unwrap();
+    assert_eq!(text["name"], "alpha");
+    assert!(text["why"].as_str().unwrap().contains("gone.md"), "{text}");
+}
+
+#[test]
 fn the_overview_and_health_say_how_hooks_stand() {
     let bad = "[hooks.processes.gone]\nenabled = true\ncommand = ['./not-there']\nintercept = ['before_tool']\n";
     let server = Server::start(scripted(&[LISTS, DONE].join(","), &format!("{WITH_TOKEN}{bad}")));
