@@ -50,12 +50,12 @@ test("a breaker that tripped stands on Health with what it means, and is reset t
   const main = page.getByRole("main");
   await main.getByRole("button", { name: "Reset" }).waitFor();
   await expect.poll(() => main.innerText()).toMatch(/trips\s+tripped/);
-  await expect.poll(() => page.getByTestId("answer").innerText()).toContain("switched off by its breaker");
+  await expect.poll(() => page.getByTestId("answer").innerText()).toContain("what it matches is refused");
   await main.getByRole("button", { name: "Reset" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Reset" }).click();
   await page.getByRole("dialog").waitFor({ state: "detached" });
   await main.getByRole("button", { name: "Reset" }).waitFor({ state: "detached" });
-  await expect.poll(() => page.getByTestId("answer").innerText()).not.toContain("switched off by its breaker");
+  await expect.poll(() => page.getByTestId("answer").innerText()).not.toContain("what it matches is refused");
   // It acts again, and does not begin where it tripped.
   await done(page, "system", "chat.send", { message: "look once more" });
   const { executions } = (await done(page, "system", "hooks.history", { limit: 1 })) as { executions: { decision: string; hook_name: string }[] };

@@ -5,7 +5,7 @@ import type { BrowserContext, Locator, Page } from "playwright-core";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { en } from "../src/words/en.ts";
-import { ask, done, go, HOSTILE, outside, parks, sideways } from "./people.ts";
+import { ask, done, go, HOSTILE, HOSTILE_NAME, outside, parks, sideways } from "./people.ts";
 import { DONE, Gateway, type Reply, Rig, scripted, signedIn, TOKEN } from "./rig.ts";
 import { withSkill } from "./worlds.ts";
 
@@ -116,10 +116,10 @@ test("what models, tools, hooks, skills, files and children say runs nothing and
   const answer = JSON.stringify({ decision: "ask", reason: HOSTILE, additionalContext: HOSTILE, updatedInput: { command: HOSTILE } });
   writeFileSync(join(gateway.root, "work", "answer.json"), answer);
   writeFileSync(join(gateway.root, "work", "said.txt"), HOSTILE);
-  const asks = await says({ name: HOSTILE, event: "pre_tool_use", handler_type: "command", scope: "tenant", matcher: "^exec$", if_expr: `tool_name != ${JSON.stringify(HOSTILE)}`, config: { command: "cat said.txt >&2; cat answer.json" } });
+  const asks = await says({ name: HOSTILE_NAME, event: "pre_tool_use", handler_type: "command", scope: "tenant", matcher: "^exec$", if_expr: `tool_name != ${JSON.stringify(HOSTILE)}`, config: { command: "cat said.txt >&2; cat answer.json" } });
   const talks = await says({ name: "talks", event: "pre_tool_use", handler_type: "command", scope: "tenant", matcher: "^list_dir$", config: { command: "cat said.txt; cat said.txt >&2" } });
   await done(page, "system", "hooks.update", { hookId: asks, updates: { priority: 3, config: { command: `cat said.txt >&2; cat answer.json # ${HOSTILE}` } } });
-  await done(page, "system", "hooks.create", scripted("off", "^never$", { decision: "block", reason: HOSTILE }, { name: `${HOSTILE} off` }));
+  await done(page, "system", "hooks.create", scripted("off", "^never$", { decision: "block", reason: HOSTILE }, { name: `${HOSTILE_NAME} off` }));
   const off = await says(scripted("gone", "^never$", { decision: "block", reason: "x" }));
   await done(page, "system", "hooks.toggle", { hookId: off, enabled: false, reason: "<img src=x onerror=__ran=1>" });
   const key = "agent:main:ws:direct:hostile";
@@ -198,8 +198,8 @@ test("what models, tools, hooks, skills, files and children say runs nothing and
     [
       "import",
       open("/hooks/import", async (at) => {
-        const record = { name: HOSTILE, event: "pre_tool_use", handler_type: "command", scope: "tenant", matcher: "^exec$", config: { command: HOSTILE } };
-        await at.locator("textarea").fill(JSON.stringify([record, { ...record, name: `${HOSTILE} 2`, matcher: `(${HOSTILE}` }, { ...record, event: HOSTILE }, HOSTILE]));
+        const record = { name: HOSTILE_NAME, event: "pre_tool_use", handler_type: "command", scope: "tenant", matcher: "^exec$", config: { command: HOSTILE } };
+        await at.locator("textarea").fill(JSON.stringify([record, { ...record, name: `${HOSTILE_NAME} 2`, matcher: `(${HOSTILE}` }, { ...record, event: HOSTILE }, HOSTILE]));
         await at.locator("table tbody tr").nth(3).waitFor();
       }),
     ],
@@ -264,7 +264,7 @@ test("the name of a tenant is shown as it is, and nothing runs or overflows", as
   const asked = new Set<string>();
   const context = await watched(asked);
   const fresh = await outside(context, gateway);
-  await done(fresh, "system", "tenants.create", { slug: "hostile", name: HOSTILE });
+  await done(fresh, "system", "tenants.create", { slug: "hostile", name: HOSTILE_NAME });
   expect(await ask(fresh, "system", "hooks.create", scripted("of-hostile", "^exec$", { decision: "allow" }), TOKEN, "hostile")).toMatchObject({ ok: true });
   const page = await signedIn(context, gateway, "/settings/tenants", "system");
   const open = (path: string) => (at: Page) => go(at, path);

@@ -114,6 +114,9 @@ export async function sideways(page: Page): Promise<string[]> {
 /** Texts that strangers would write where they can. */
 export const HOSTILE = `"><img src=x onerror="window.__ran=1"><script>window.__ran=1</script>{{7*7}}\u202Eevil ${"W".repeat(120)}`;
 
+/** The same as a new name, in which nothing may be hidden. */
+export const HOSTILE_NAME = HOSTILE.replace("\u202E", "");
+
 /** An editor for code; a plain field stands there until it is loaded. */
 export const editor = (page: Page, label: string): Locator => page.locator(`.cm-content[aria-label=${JSON.stringify(label)}]`);
 

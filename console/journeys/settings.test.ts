@@ -2,7 +2,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { en } from "../src/words/en.ts";
-import { ask, done, findings, go, HOSTILE, outside } from "./people.ts";
+import { ask, done, findings, go, HOSTILE_NAME, outside } from "./people.ts";
 import { DONE, Gateway, LISTS, Rig, scripted, signedIn, TOKEN } from "./rig.ts";
 
 let rig: Rig;
@@ -280,7 +280,7 @@ test("webhooks are listed with what waits, and the edition says what follows", a
 test("hostile names are shown as they are, and nothing runs or overflows", async () => {
   const context = await rig.person();
   const page = await signedIn(context, gateway, "/settings/keys", "anna");
-  await done(page, "anna", "api_keys.create", { name: HOSTILE, owner: HOSTILE.replace("\u202E", ""), scopes: ["operator.read"] });
+  await done(page, "anna", "api_keys.create", { name: HOSTILE_NAME, owner: HOSTILE_NAME, scopes: ["operator.read"] });
   for (const width of [360, 768, 1280]) {
     await page.setViewportSize({ width, height: 800 });
     for (const part of ["keys", "members"]) {

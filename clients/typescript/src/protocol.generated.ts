@@ -579,6 +579,13 @@ export type DoctorCheck = {
   readonly stderr: string;
 };
 
+/** What `doctor` found, and when; this server keeps it until it is run again. */
+export type DoctorFindings = {
+  readonly checks: readonly DoctorCheck[];
+  readonly guards: { readonly armed: number; readonly total: number };
+  readonly at: string;
+};
+
 /** A provider of models; it is not asked, but has its key. */
 export type ProviderHealth = {
   readonly name: string;
@@ -619,6 +626,13 @@ export type McpServerHealth = {
   readonly tools: number;
   readonly why: string | null;
   readonly lastStderr: string | null;
+};
+
+/** What keeps a text of a skill out of conversations: the skill, the code of the finding, and the finding in words, for owners. */
+export type SkillHealth = {
+  readonly name: string;
+  readonly code: string;
+  readonly why: string | null;
 };
 
 /** A circuit breaker that is open, or to which outcomes count: it opens once `counted` reaches `threshold` within the window. `tenants` counts those for whom a global one is open, for owners. */
@@ -877,15 +891,15 @@ export type Methods = {
     readonly params: { readonly since?: string; readonly allTenants?: boolean };
     readonly payload: { readonly since: string; readonly until: string; readonly guards: GuardsSummary; readonly approvalsWaiting: number | null; readonly decisions: DecisionsOverTime; readonly slowest: readonly HookCounts[]; readonly blocking: readonly HookCounts[]; readonly budget: Budget; readonly changes: readonly HookChange[] };
   };
-  /** Least role: viewer; only the store is asked again; nodes, addresses, faults in words and lines of standard error are for owners. */
+  /** Least role: viewer; only the store is asked again; nodes, addresses, faults in words, lines of standard error and what `doctor.run` found last are for owners. */
   readonly "health.get": {
     readonly params: { readonly [member: string]: never };
-    readonly payload: { readonly guards: GuardsSummary; readonly providers: readonly ProviderHealth[]; readonly store: StoreHealth; readonly nodes: readonly Node[]; readonly processHooks: readonly ProcessHookHealth[]; readonly mcpServers: readonly McpServerHealth[]; readonly breakers: readonly BreakerHealth[]; readonly budget: Budget };
+    readonly payload: { readonly guards: GuardsSummary; readonly providers: readonly ProviderHealth[]; readonly store: StoreHealth; readonly nodes: readonly Node[]; readonly processHooks: readonly ProcessHookHealth[]; readonly mcpServers: readonly McpServerHealth[]; readonly skills: readonly SkillHealth[]; readonly breakers: readonly BreakerHealth[]; readonly budget: Budget; readonly doctor: DoctorFindings | null };
   };
   /** Least role: owner; what `pintle doctor` finds now, in a process of its own; one at a time, two minutes at most. */
   readonly "doctor.run": {
     readonly params: { readonly [member: string]: never };
-    readonly payload: { readonly checks: readonly DoctorCheck[]; readonly guards: { readonly armed: number; readonly total: number } };
+    readonly payload: { readonly checks: readonly DoctorCheck[]; readonly guards: { readonly armed: number; readonly total: number }; readonly at: string };
   };
   /** Least role: owner; the processes that share one database. */
   readonly "nodes.list": {

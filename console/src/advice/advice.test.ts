@@ -9,6 +9,11 @@ import { causeOf, causeOfState, causeOfTest, PATTERNS } from "./advice.ts";
 
 test.each([
   ['http handler: ssrf check: ssrf: loopback address "127.0.0.1"', "ssrf"],
+  ["hook: http handler: ssrf check: ssrf: empty host", "noUrl"],
+  ['is unavailable: ssrf: scheme "ftp" not allowed (only http/https)', "noUrl"],
+  ["hook: http handler: ssrf check: ssrf: port 22 not allowed", "port"],
+  ['is unavailable: ssrf: resolve "policy.invalid"', "unresolved"],
+  ['ssrf: "policy.example" resolved to no addresses', "unresolved"],
   ["evaluator_no_tool_call", "freeText"],
   ["max_invocations_per_turn (5) reached", "cap"],
   ["tenant budget exceeded", "budget"],
@@ -29,8 +34,19 @@ test("an answer that is no JSON, a late one, and a hook that is off", () => {
 
 /** Where the server says the text that a cause is known by, and how it says it: what a program puts in stands in braces. */
 const SAID: Readonly<Record<(typeof PATTERNS)[number][0], readonly (readonly [string, string, string])[]>> = {
+  noUrl: [
+    ["egress/src/lib.rs", "ssrf: parse url", "ssrf: parse url"],
+    ["egress/src/lib.rs", "ssrf: empty host", "ssrf: empty host"],
+    ["egress/src/lib.rs", "ssrf: credentials in url", "ssrf: credentials in url"],
+    ["egress/src/lib.rs", 'ssrf: scheme \\"{0}\\" not allowed', 'ssrf: scheme "ftp" not allowed'],
+  ],
+  port: [["egress/src/lib.rs", "ssrf: port {0} not allowed", "ssrf: port 1 not allowed"]],
+  unresolved: [
+    ["egress/src/lib.rs", 'ssrf: resolve \\"{host}\\"', 'ssrf: resolve "a.example"'],
+    ["egress/src/lib.rs", 'ssrf: \\"{0}\\" resolved to no addresses', 'ssrf: "a.example" resolved to no addresses'],
+  ],
   ssrf: [
-    ["rules/src/record/handler.rs", "ssrf check: {why}", "ssrf check: ssrf: port 1 not allowed"],
+    ["rules/src/record/handler.rs", "ssrf check: {why}", "ssrf check: ssrf: IP ::1 is in a blocked range"],
     ["egress/src/lib.rs", "ssrf: IP {0} is in a blocked range", "ssrf: IP 127.0.0.1 is in a blocked range"],
     ["egress/src/lib.rs", 'ssrf: \\"{host}\\" resolved to blocked IP {ip}', 'ssrf: "a.example" resolved to blocked IP 10.0.0.1'],
   ],

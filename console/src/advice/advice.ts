@@ -2,10 +2,14 @@ import { trippedSince } from "../hooks/state.ts";
 import type { Execution, Hook, HookTestResult } from "../wire/types.ts";
 
 /** The causes of trouble that have a message of their own: what happened, why, and what to do. */
-export type Cause = "ssrf" | "freeText" | "tripped" | "edition" | "cap" | "budget" | "required" | "notJson" | "late";
+export type Cause = "noUrl" | "port" | "unresolved" | "ssrf" | "freeText" | "tripped" | "edition" | "cap" | "budget" | "required" | "notJson" | "late";
 
 /** By which texts of the server a cause is known. */
 export const PATTERNS = [
+  // Why an address is not called: it is none, its port is not one of those allowed, nobody knows its host, or it is inside.
+  ["noUrl", /ssrf: (empty host|parse url|scheme |credentials in url)/],
+  ["port", /ssrf: port \d+ not allowed/],
+  ["unresolved", /ssrf: (resolve |\\?"[^"]*" resolved to no addresses)/],
   ["ssrf", /ssrf|loopback|private address/i],
   ["freeText", /evaluator_(no_tool_call|empty_response|wrong_tool|args_parse_error|invalid_decision)/],
   ["cap", /max_invocations_per_turn \(\d+\) reached/],

@@ -11,8 +11,10 @@ import { ExactText } from "../ui/exact.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { SaidText } from "../ui/said-text.tsx";
 import { Timed } from "../ui/when.tsx";
+import { type Refusal, refusalBefore } from "../turns/exception.ts";
 import { useTurn } from "../turns/queries.ts";
 import { isMissing } from "../wire/missing.ts";
+import { useHooks } from "../wire/queries.ts";
 import type { Approval } from "../wire/types.ts";
 import { useIsElsewhere, useMay, useWire } from "../wire/use-wire.ts";
 import { useWords } from "../words/use-words.ts";
@@ -83,14 +85,39 @@ function Place({ approval: { agent_id: agent, subAgent, place } }: { approval: A
   );
 }
 
-/** What somebody wanted of the agent, in the turn that makes the call. */
-function Prompt({ turnId, label }: { turnId: string; label: string }) {
+/** What somebody wanted of the agent, in the turn that makes the call; before it, in the turn in which the call was refused. */
+function Prompt({ turnId, refused, label }: { turnId: string; refused: Refusal | undefined; label: string }) {
   const words = useWords().approvals;
+  const first = useTurn(refused?.turnId ?? "", refused?.turnId !== undefined).data?.turn.turn.prompt ?? null;
   const prompt = useTurn(turnId).data?.turn.turn.prompt ?? null;
-  return prompt === null ? null : (
+  const prompts = [first, prompt].filter((one) => one !== null);
+  return prompts.length === 0 ? null : (
     <>
       <h2 className={label}>{words.wanted}</h2>
-      <p className="line-clamp-6 border-l-3 border-line pl-3 whitespace-pre-wrap wrap-anywhere"><ExactText text={prompt} /></p>
+      {prompts.map((one, at) => (
+        <p key={at} className="mb-1 line-clamp-6 border-l-3 border-line pl-3 whitespace-pre-wrap wrap-anywhere"><ExactText text={one} /></p>
+      ))}
+    </>
+  );
+}
+
+/** Who refused this very call before, and why: somebody wants it let through once. */
+function Refused({ refused: { hookId, turnId, because }, label }: { refused: Refusal; label: string }) {
+  const { approvals: words, colon } = useWords();
+  const rule = (useHooks().data ?? []).find(({ id }) => id === hookId);
+  return (
+    <>
+      <h2 className={label}>{words.refusedBefore}</h2>
+      <p>
+        <HookLink name={rule?.name ?? hookId} id={rule === undefined ? null : hookId} />
+        {because !== "" && colon}
+        <SaidText text={because} />
+      </p>
+      {turnId !== undefined && (
+        <Link to="/turns/$id" params={{ id: turnId }} className="text-accent underline">
+          {words.refusedTurn}
+        </Link>
+      )}
     </>
   );
 }
@@ -101,6 +128,7 @@ function One({ approval }: { approval: Approval }) {
   const label = "mt-4 mb-1 font-medium";
   const who = whoMay(approval.approvers, words);
   const isElsewhere = useIsElsewhere(approval.tenantId);
+  const refused = refusalBefore(approval, useHooks().data ?? []);
   return (
     <Page>
       <PageHead
@@ -126,7 +154,8 @@ function One({ approval }: { approval: Approval }) {
             <ShellFacts facts={approval.shell} />
           </>
         )}
-        <Prompt turnId={approval.turn_id} label={label} />
+        <Prompt turnId={approval.turn_id} refused={refused} label={label} />
+        {refused !== undefined && <Refused refused={refused} label={label} />}
         <h2 className={label}>{approval.state === "waiting" ? words.whoAsks : words.whoAsked}</h2>
         <p>
           <HookLink name={approval.by} />

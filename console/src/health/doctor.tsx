@@ -8,12 +8,13 @@ import { Name } from "../ui/name.tsx";
 import { Problem } from "../ui/problem.tsx";
 import { SaidText } from "../ui/said-text.tsx";
 import { Sign } from "../ui/sign.tsx";
-import type { Payload } from "../wire/types.ts";
+import { Timed } from "../ui/when.tsx";
+import type { DoctorFindings } from "../wire/types.ts";
 import { useWords } from "../words/use-words.ts";
 import { worstFirst } from "./wrong.ts";
 
 /** Proves every guard through its real path, when somebody wants to know. */
-export function Doctor({ run }: { run: UseMutationResult<Payload<"doctor.run">, Error, void> }) {
+export function Doctor({ run, found }: { run: UseMutationResult<DoctorFindings, Error, void>; found: DoctorFindings | undefined }) {
   const words = useWords().health.doctor;
   return (
     <Card className="mt-4 p-4">
@@ -24,11 +25,14 @@ export function Doctor({ run }: { run: UseMutationResult<Payload<"doctor.run">, 
       </Button>
       {run.error !== null && <Problem error={run.error} />}
       <div aria-live="polite">
-        {run.data !== undefined && (
+        {found !== undefined && (
           <>
-            <p className="mt-3 font-semibold">{words.armed(run.data.guards.armed, run.data.guards.total)}</p>
+            <p className="mt-3 font-semibold">{words.armed(found.guards.armed, found.guards.total)}</p>
+            <p className="text-muted">
+              <Timed says={words.found} at={found.at} />
+            </p>
             <ul data-testid="doctor">
-              {worstFirst(run.data.checks).map((one, at) => (
+              {worstFirst(found.checks).map((one, at) => (
                 <li key={at} className="mt-2 border-t border-line pt-2">
                   <p className="flex flex-wrap items-center gap-2">
                     <Sign kind={one.state === "ok" ? "allow" : one.state === "note" ? "ask" : "error"} word={words.states[one.state]} />

@@ -30,6 +30,7 @@ export function Parts({ health }: { health: Payload<"health.get"> }) {
     ...health.providers.map(({ name, ok, error, url }) => ({ kind: words.provider, name, good: ok, word: ok ? words.good : words.bad, more: line(url, error) })),
     ...health.processHooks.map(({ name, state, restarts, why, lastStderr }) => ({ kind: words.processHook, name, good: state === "up", word: words.states[state], more: line(words.restarts(restarts), why, lastStderr) })),
     ...health.mcpServers.map(({ name, state, restarts, tools, why, lastStderr }) => ({ kind: words.mcp, name, good: state === "up", word: words.states[state], more: line(words.tools(tools), words.restarts(restarts), why, lastStderr) })),
+    ...health.skills.map(({ name, code, why }) => ({ kind: words.skill, name, good: false, word: words.bad, more: line(why ?? words.notIn, code) })),
   ];
   return (
     <div className="mt-6">

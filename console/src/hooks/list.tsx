@@ -4,6 +4,7 @@ import { Fragment, useState } from "react";
 
 import { Button, buttonClass } from "../ui/button.tsx";
 import { Confirm } from "../ui/dialog.tsx";
+import { inCodes } from "../ui/exact.ts";
 import { download } from "../ui/download.ts";
 import { ofTenants, useEverywhere } from "../ui/every-tenant.ts";
 import { FILTER, Select } from "../ui/field.tsx";
@@ -298,7 +299,7 @@ export function Reset({ hook }: { hook: Hook }) {
       <Confirm
         open={asks}
         onClose={() => setAsks(false)}
-        title={words.resetTitle(hook.name || hook.id)}
+        title={words.resetTitle(inCodes(hook.name || hook.id))}
         about={words.resetAbout[hook.on_trip]}
         action={words.reset}
         act={async () => {

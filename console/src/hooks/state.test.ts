@@ -62,6 +62,12 @@ test.each([
   expect([of("armed"), of("unproven"), of("broken")]).toEqual([armed, unproven, broken]);
 });
 
+test("a number that counts no texts of skills leads to a list without them", () => {
+  const text = { ...configured("text", "skill", "armed"), event: "before_llm", matcher: "" } as ConfiguredHook;
+  const of = (state: string) => isWantedConfigured(text, { text: "", event: "", handler: "", state });
+  expect([of(""), of("on"), of("armed")]).toEqual([true, false, false]);
+});
+
 test("with nothing but what is shipped nobody has put a hook here yet", () => {
   const shipped = rule("pii-redactor", { source: "builtin" });
   expect(lacksOwn([shipped], [configured("text", "skill", "armed"), configured("ask", "native", "armed")])).toBe(true);

@@ -113,7 +113,11 @@ export function isWanted(hook: Hook, filter: HookFilter, standing?: GuardState):
 }
 
 /** The same of a hook of the configuration. */
-function statesOfConfigured(standing: GuardState): readonly string[] {
+function statesOfConfigured({ family, state: standing }: ConfiguredHook): readonly string[] {
+  // No number counts the text of a skill: it decides nothing.
+  if (family === "skill") {
+    return [];
+  }
   const state = stateOfConfigured(standing);
   return state === "on" ? [state, standing] : [state];
 }
@@ -125,6 +129,6 @@ export function isWantedConfigured(hook: ConfiguredHook, filter: HookFilter): bo
     (wanted === "" || `${hook.name} ${hook.matcher}`.toLowerCase().includes(wanted)) &&
     (filter.event === "" || hook.event === filter.event) &&
     (filter.handler === "" || hook.family === filter.handler) &&
-    (filter.state === "" || statesOfConfigured(hook.state).includes(filter.state))
+    (filter.state === "" || statesOfConfigured(hook).includes(filter.state))
   );
 }

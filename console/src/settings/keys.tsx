@@ -5,6 +5,7 @@ import { useState } from "react";
 import { Button } from "../ui/button.tsx";
 import { CopyField } from "../ui/copy.tsx";
 import { Confirm } from "../ui/dialog.tsx";
+import { inCodes } from "../ui/exact.ts";
 import { Check } from "../ui/field.tsx";
 import { Name } from "../ui/name.tsx";
 import { Card, Empty, PageHead } from "../ui/page.tsx";
@@ -80,7 +81,7 @@ function ShownOnce({ made, onDone }: { made: Made; onDone: () => void }) {
   const words = useWords().settings.keys;
   return (
     <Card className="mb-4 border-accent! p-4">
-      <h2 className="font-semibold">{words.madeTitle(made.apiKey.name)}</h2>
+      <h2 className="font-semibold">{words.madeTitle(inCodes(made.apiKey.name))}</h2>
       <p className="mb-2 text-muted">{words.madeAbout}</p>
       <CopyField text={made.key} label={words.theKey} className="max-w-160" />
       <div className="mt-3">
@@ -126,7 +127,7 @@ function KeyTable({ keys, now }: { keys: readonly ApiKey[]; now: number }) {
               </Cell>
               <Actions>
                 {state === "good" && (
-                  <Button look="danger" aria-label={words.revokeWhich(key.name)} onClick={() => setRevokes(key)}>
+                  <Button look="danger" aria-label={words.revokeWhich(inCodes(key.name))} onClick={() => setRevokes(key)}>
                     {words.revoke}
                   </Button>
                 )}
@@ -138,7 +139,7 @@ function KeyTable({ keys, now }: { keys: readonly ApiKey[]; now: number }) {
       <Confirm
         open={revokes !== undefined}
         onClose={() => setRevokes(undefined)}
-        title={words.revokeTitle(revokes?.name ?? "")}
+        title={words.revokeTitle(inCodes(revokes?.name ?? ""))}
         about={words.revokeAbout(revokes?.prefix ?? "", revokes?.owner ?? "", revokes?.owner === me.user_id)}
         action={words.revoke}
         reasonHint={all.settings.reasonHint}

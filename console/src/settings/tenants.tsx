@@ -3,6 +3,7 @@ import { useState } from "react";
 
 import { Button } from "../ui/button.tsx";
 import { Confirm } from "../ui/dialog.tsx";
+import { inCodes } from "../ui/exact.ts";
 import { Field, Input } from "../ui/field.tsx";
 import { MakeForm, Managed, Own } from "../ui/managed.tsx";
 import { Name } from "../ui/name.tsx";
@@ -120,7 +121,7 @@ function TenantTable({ tenants }: { tenants: readonly Tenant[] }) {
       <Confirm
         open={closes !== undefined}
         onClose={() => setCloses(undefined)}
-        title={words.closeTitle(closes?.name || closes?.slug || "")}
+        title={words.closeTitle(inCodes(closes?.name || closes?.slug || ""))}
         about={words.closeAbout + (closes?.id === me.tenant_id ? ` ${words.closeHere}` : "")}
         action={words.close}
         reasonHint={all.settings.reasonHint}

@@ -7,6 +7,9 @@ import { signOfLine, type TurnState } from "./line.ts";
 /** The calls of a turn that a person approved and that ran since. */
 export const approvedOf = (approvals: readonly Approval[], turnId: string): readonly Approval[] => approvals.filter((one) => one.turn_id === turnId && one.state === "used");
 
+/** Why nobody may answer any more what was asked in a turn; an empty text where that is not known. Pure. */
+export const voidBecause = (approvals: readonly Approval[], turnId: string): string => approvals.find((one) => one.turn_id === turnId && one.state === "void" && (one.note ?? "") !== "")?.note ?? "";
+
 /** What a turn came to, where approvals are known: one that was only asked about, and whose call ran, was approved. */
 export function signWith(turn: TurnLine, approvals: readonly Approval[]): { readonly kind: SignKind; readonly word: TurnState | "approved" } {
   const line = signOfLine(turn);

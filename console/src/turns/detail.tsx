@@ -13,7 +13,7 @@ import { changedPlaces } from "./change.ts";
 import { amount } from "./cost.ts";
 import { LetThrough } from "./let-through.tsx";
 import { OpenAsTest } from "./open-as-test.tsx";
-import { argumentsOf, nameOf, signWord, whySkipped } from "./said.ts";
+import { argumentsOf, faultLine, nameOf, signWord, whySkipped } from "./said.ts";
 import type { TurnExecution, TurnHook, TurnLine, TurnSpan } from "../wire/types.ts";
 import { Seen } from "./seen.tsx";
 import { sides } from "./sides.ts";
@@ -175,7 +175,7 @@ function Hook({ hook, span, beside, turn, turnId }: HookAt) {
   const id = execution?.hookId ?? undefined;
   const facts: readonly Fact[] = [
     [words.verdict, hook.verdict === undefined ? undefined : (words.verdicts[hook.verdict as keyof typeof words.verdicts] ?? hook.verdict)],
-    [words.fault, hook.fault === undefined ? undefined : [words.faults[hook.fault as keyof typeof words.faults] ?? hook.fault, hook.faultDetail, hook.cause].filter(Boolean).join(colon)],
+    [words.fault, hook.fault === undefined ? undefined : faultLine(hook, words.faults[hook.fault as keyof typeof words.faults] ?? hook.fault, colon)],
     [words.reason, hook.ran && hook.reason !== undefined ? <SaidText text={hook.reason} /> : undefined],
     [words.notRunWhy, hook.ran || hook.fault !== undefined ? undefined : whySkipped(hook, words)],
     [words.pattern, code(hook.compared?.pattern)],

@@ -3,6 +3,8 @@ import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { isOthers } from "../chat/session-key.ts";
+import { causeOf } from "../advice/advice.ts";
+import { AdviceNote } from "../advice/advice-note.tsx";
 import { CallView } from "../approvals/call-view.tsx";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
@@ -40,7 +42,12 @@ export function LetThrough({ hook, span, turn }: { hook: TurnHook; span: TurnSpa
   }
   const why = before ?? (rule === undefined ? undefined : hindranceOf(rule, asking));
   if (why !== undefined) {
-    return <p className="mt-3 text-muted">{words.not[why]}</p>;
+    return (
+      <>
+        <p className="mt-3 text-muted">{words.not[why]}</p>
+        <AdviceNote cause={why === "fault" ? causeOf(hook.cause ?? hook.reason) : undefined} />
+      </>
+    );
   }
   if (error !== null) {
     return <Problem error={error} />;
@@ -53,13 +60,13 @@ export function LetThrough({ hook, span, turn }: { hook: TurnHook; span: TurnSpa
     <div className="mt-3">
       <Button onClick={() => setOpen(true)}>{words.action}</Button>
       <Dialog open={open} onClose={() => setOpen(false)} title={words.title(span.tool)} about={words.about(hook.name)}>
-        <Ask rule={rule} tool={span.tool} input={input} turn={turn} onClose={() => setOpen(false)} />
+        <Ask rule={rule} tool={span.tool} input={input} because={hook.reason ?? ""} turn={turn} onClose={() => setOpen(false)} />
       </Dialog>
     </div>
   );
 }
 
-function Ask({ rule, tool, input, turn, onClose }: { rule: Hook; tool: string; input: JsonObject; turn: TurnLine; onClose: () => void }) {
+function Ask({ rule, tool, input, because, turn, onClose }: { rule: Hook; tool: string; input: JsonObject; because: string; turn: TurnLine; onClose: () => void }) {
   const all = useWords();
   const words = all.turns.letThrough;
   const { connection, me } = useWire();
@@ -71,7 +78,7 @@ function Ask({ rule, tool, input, turn, onClose }: { rule: Hook; tool: string; i
     setBusy(true);
     setError(undefined);
     try {
-      await connection.request("hooks.create", exception(rule, tool, input, words.reason(tool, rule.name || rule.id, me.user_id)));
+      await connection.request("hooks.create", exception(rule, { tool, input, turnId: turn.turnId, because }, words.reason(tool, rule.name || rule.id, me.user_id)));
       await queries.invalidateQueries({ queryKey: ["hooks"] });
       // What comes of it stands in the conversation.
       connection.request("chat.send", { sessionKey: turn.sessionKey, message: words.again(tool), stream: true }).catch(() => undefined);

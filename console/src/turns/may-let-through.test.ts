@@ -3,12 +3,14 @@ import { expect, test } from "vitest";
 import type { Hook, TurnHook, TurnSpan } from "../wire/types.ts";
 import { hindrance, hindranceOf, isRefusal } from "./may-let-through.ts";
 
-const hook = (more: object = {}): TurnHook => ({ name: "a", family: "agent", verdict: "deny", execution: { hookId: "1" }, ...more }) as TurnHook;
+const hook = (more: object = {}): TurnHook => ({ name: "a", family: "agent", ran: true, verdict: "deny", execution: { hookId: "1" }, ...more }) as TurnHook;
 const span = (more: object = {}): TurnSpan => ({ tool: "exec", toolCallId: "c", call: { arguments: {} }, ...more }) as TurnSpan;
 const ADMIN = { isAdmin: true, isMaster: false, isOthers: false };
 
 test.each([
   ["a rule, an admin, one's own turn", hook(), span(), false, ADMIN, undefined],
+  ["a rule that cannot be reached", hook({ fault: "unavailable" }), span(), false, ADMIN, "fault"],
+  ["a rule whose breaker is open", hook({ ran: false }), span(), false, ADMIN, "fault"],
   ["a rule that is gone", hook({ execution: { hookId: null } }), span(), false, ADMIN, "gone"],
   ["a process hook", hook({ execution: undefined }), span(), false, ADMIN, "configuration"],
   ["an operator", hook(), span(), false, { ...ADMIN, isAdmin: false }, "role"],

@@ -3,7 +3,7 @@
 import type { Hook, TurnHook, TurnLine, TurnSpan } from "../wire/types.ts";
 
 /** Why it may not: each has a sentence of its own. */
-export type Hindrance = "configuration" | "gone" | "role" | "file" | "shipped" | "global" | "event" | "input" | "subAgent" | "other";
+export type Hindrance = "fault" | "configuration" | "gone" | "role" | "file" | "shipped" | "global" | "event" | "input" | "subAgent" | "other";
 
 /** Whether it is about a call that `hook` refused at all. */
 export const isRefusal = (hook: TurnHook, span: TurnSpan): boolean => hook.verdict === "deny" && span.tool !== undefined && span.toolCallId !== undefined;
@@ -17,6 +17,10 @@ interface Asking {
 
 /** What stands in the way before the rule is known. */
 export function hindrance(hook: TurnHook, span: TurnSpan, turn: Pick<TurnLine, "subAgent">, { isAdmin, isOthers }: Asking): Hindrance | undefined {
+  // Nobody decided anything about the call: a person would be asked, and it would fail all the same.
+  if (hook.fault !== undefined || !hook.ran) {
+    return "fault";
+  }
   if (typeof hook.execution?.hookId !== "string") {
     // An execution outlives its rule; hooks of the configuration have none.
     return hook.execution === undefined ? "configuration" : "gone";

@@ -21,7 +21,7 @@ import { cost } from "./cost.ts";
 import { Detail } from "./detail.tsx";
 import { tookOf } from "./line.ts";
 import { useTurn } from "./queries.ts";
-import { approvedOf, approver, signWith } from "./approved.ts";
+import { approvedOf, approver, signWith, voidBecause } from "./approved.ts";
 import { endOf, noteOfPerson, whyBlocked } from "./said.ts";
 import { Tree } from "./tree.tsx";
 import { all, counts, type Family, happened, judgeTokens, length, modelTokens, type Row, rowOf, shown, tree } from "./view.ts";
@@ -152,6 +152,8 @@ function Sentence({ family, what, choose }: { family: Family; what: ReturnType<t
       </button>
     );
   const approvedBy = what.kind === "asked" ? approver(approvedOf(approvals, turnId), what.what) : undefined;
+  const { ending } = family.turn.turn;
+  const over = what.kind !== "asked" ? "" : ending === "stopped" ? words.thenStopped(voidBecause(approvals, turnId)) : ending === "cut" ? words.plain.cut(0, 0, "") : "";
   const why = said === "" ? stop : `${colon}${said}${endOf(said, stop)}`;
   const { next } = what;
   const more = what.more > 0 && (
@@ -173,6 +175,12 @@ function Sentence({ family, what, choose }: { family: Family; what: ReturnType<t
           <Fragment key={at}>{part === "what" ? <code><Name of={what.what} /></code> : part === "hook" ? hook : part}</Fragment>
         ))}
         <SaidText text={why} />
+        {over !== "" && (
+          <>
+            {" "}
+            <SaidText text={over} />
+          </>
+        )}
         {more}
       </>
     );

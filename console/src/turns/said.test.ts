@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { turns } from "../words/turns-en.ts";
-import { deniedBy, endOf, nameOf, noteOfPerson, whyBlocked } from "./said.ts";
+import { deniedBy, endOf, faultLine, nameOf, noteOfPerson, whyBlocked } from "./said.ts";
 
 test.each([
   ['Tool execution refused by a person (asked by hook "agents.main.ask")', ""],
@@ -37,4 +37,12 @@ test("which hook refused a call is read from what the agent read", () => {
   expect(deniedBy('Hook blocked: pre_tool_use: slow: hook "slow" timed out after 5000 ms')).toEqual({ name: "slow", reason: "timed out after 5000 ms" });
   expect(whyBlocked('hook "h" failed: it is unavailable', "h")).toBe("it is unavailable");
   expect(['Tool execution denied by hook: no (hook "g")', "Tool execution refused by a person: later", "something else"].map((one) => whyBlocked(one))).toEqual(["no", "later", "something else"]);
+});
+
+test.each([
+  [{ fault: "unavailable", faultDetail: "is unavailable", cause: 'ssrf: resolve "a.invalid"' }, 'unavailable: ssrf: resolve "a.invalid"'],
+  [{ fault: "timed_out", faultDetail: "timed out after 5000 ms" }, "timed out after 5000 ms"],
+  [{ fault: "bad_exit", faultDetail: "exited with status 3", cause: "no rules" }, "bad exit code: exited with status 3: no rules"],
+] as const)("a fault is said once: %j", (hook, line) => {
+  expect(faultLine(hook, turns.faults[hook.fault], ": ")).toBe(line);
 });

@@ -63,6 +63,15 @@ export function whySkipped(hook: TurnHook, words: Words["turns"]): string {
   return hook.value === undefined ? said : words.skipped.value(said, hook.value);
 }
 
+/** Faults of which the server's phrase says no more than their word. */
+const SAYS_NO_MORE: readonly string[] = ["cannot_start", "unreadable", "panicked", "cancelled", "condition_failed", "unavailable"];
+
+/** What befell a hook, each thing once: `word` is what its fault is called. Pure. */
+export function faultLine({ fault = "", faultDetail, cause }: Pick<TurnHook, "fault" | "faultDetail" | "cause">, word: string, colon: string): string {
+  const detail = SAYS_NO_MORE.includes(fault) ? undefined : faultDetail;
+  return [detail?.includes(word) === true ? undefined : word, detail, cause].filter(Boolean).join(colon);
+}
+
 /** The arguments of a call, or what is kept of them. */
 export const argumentsOf = (call: TurnCall | undefined): unknown => call?.arguments ?? (call?.beginning === undefined ? undefined : `${call.beginning}…`);
 

@@ -47,6 +47,14 @@ test("hooks that did not run are one row, and what says nothing is none", () => 
   expect(shown(rows, new Set(["round:1"])).map(({ row }) => row.id)).toEqual(["round:1"]);
 });
 
+test("only the checkpoint that decided is called blocked", () => {
+  const at = (id: string, name: string, hooks: readonly TurnHook[]) => span(id, "checkpoint", { parentId: "call:1", name, tool: "exec", toolCallId: "c1", ruling: "deny", hooks });
+  const guard = { ...HOOK, family: "process", verdict: "deny" };
+  const skipped = { ...SKIPPED, reason: "decided already", by: "guard" };
+  const rows = tree(family([span("call:1", "call", { name: "exec", toolCallId: "c1" }), at("e:0", "before_tool", [guard]), at("e:1", "pre_tool_use", [skipped])]));
+  expect(all(rows).filter(({ of }) => of.kind === "checkpoint").map(({ id, sign }) => [id, sign])).toEqual([["e:0", "block"], ["e:1", undefined]]);
+});
+
 test("one sentence says what happened, and where it is seen", () => {
   expect(happened(BLOCKED, tree(BLOCKED))).toEqual({ kind: "blocked", what: "exec", hook: "no-force-push", why: "by people only", row: "e:0.0", more: 0 });
   const fault = family([span("e:0", "checkpoint", { ruling: "continue", tool: "exec", hooks: [{ ...HOOK, fault: "timed_out", cause: "no answer within 5 s" }] })]);

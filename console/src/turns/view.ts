@@ -65,8 +65,17 @@ export function signOfHook(hook: TurnHook): SignKind {
 /** Whether a hook had nothing to say here: it did not run, and nothing stood in its place. */
 const isSkipped = (hook: TurnHook): boolean => !hook.ran && hook.fault === undefined && hook.verdict === undefined;
 
-function signOfCheckpoint(span: TurnSpan): SignKind | undefined {
+/** Whether what became of a call was decided before it came to `span`, where then nobody was asked. */
+function isDecidedBefore(span: TurnSpan, beside: readonly TurnSpan[]): boolean {
+  const before = beside.slice(0, Math.max(0, beside.indexOf(span)));
+  return (span.hooks ?? []).every(isSkipped) && before.some(({ ruling }) => signOf(ruling) === signOf(span.ruling));
+}
+
+function signOfCheckpoint(span: TurnSpan, beside: readonly TurnSpan[]): SignKind | undefined {
   const ruled = signOf(span.ruling);
+  if ((ruled === "block" || ruled === "ask") && isDecidedBefore(span, beside)) {
+    return undefined;
+  }
   if (ruled === "block" || ruled === "ask") {
     return ruled;
   }
@@ -127,7 +136,7 @@ class Builder {
     const start = span.startMs + this.later;
     const head = { id: this.prefix + span.id, turnId: this.turnId, start, took: span.durationMs ?? 0 };
     if (kind === "checkpoint") {
-      return { ...head, of: { kind, span }, sign: signOfCheckpoint(span), children: this.hookRows(span) };
+      return { ...head, of: { kind, span }, sign: signOfCheckpoint(span, this.clearing(span)), children: this.hookRows(span) };
     }
     const children = this.rows(span.id);
     const end = children.reduce((last, row) => Math.max(last, row.start + row.took), start + head.took);

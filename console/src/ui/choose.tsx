@@ -3,6 +3,7 @@ import { useAgents, useHooks, useSessions, useTenantNames, useTenants } from "..
 import { useLanguage, useWords } from "../words/use-words.ts";
 import { toldApart, toTheSecond } from "./apart.ts";
 import { EVERY_TENANT, useEverywhere } from "./every-tenant.ts";
+import { inCodes } from "./exact.ts";
 import { Select } from "./field.tsx";
 
 interface About {
@@ -40,7 +41,7 @@ export function ChooseHook(about: About & { known?: string | undefined }) {
   const of = useOf();
   const hooks = useHooks().data ?? [];
   const whose = new Map(hooks.map(({ id, scope, tenant_id }) => [id, scope === "global" ? undefined : tenant_id]));
-  return <Choose data-search {...about} label={words.hooks.hook} any={words.executions.anyHook} all={[...labelsOf(hooks)].map(([id, { name, event }]) => [id, of(event === undefined ? name : `${name} (${event})`, whose.get(id))] as const)} />;
+  return <Choose data-search {...about} label={words.hooks.hook} any={words.executions.anyHook} all={[...labelsOf(hooks)].map(([id, { name, event }]) => [id, of(event === undefined ? inCodes(name) : `${inCodes(name)} (${event})`, whose.get(id))] as const)} />;
 }
 
 /** An agent: by its name, which is the same in every tenant, or by the id that records of one tenant have. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { hiddenIn, linesBelow, type Mark, marksInProse, marksOf, type Shown, withMarks } from "./exact.ts";
+import { hiddenIn, inCodes, linesBelow, type Mark, marksInProse, marksOf, type Shown, withMarks } from "./exact.ts";
 import { json, shell } from "./highlight.ts";
 
 const name = ({ is, code, times }: Mark): string => (is === "hidden" ? `<${code} ${times}>` : `<${times} ${is}>`);
@@ -58,4 +58,9 @@ test.each([
   [`a${" ".repeat(40)}b\n\n\n\n\n\nc`, []],
 ] as const)("what is written to be read: %j", (text, codes) => {
   expect(marksInProse(text).map(({ code }) => code)).toEqual(codes);
+});
+
+test("what is hidden in a name stands there as a code where only a text can", () => {
+  expect(inCodes("build\u202Erevres\u200B\u200B")).toBe("build[U+202E]revres[U+200B ×2]");
+  expect(inCodes("build server")).toBe("build server");
 });

@@ -46,6 +46,12 @@ export function marksInProse(text: string): readonly Mark[] {
   return marksOf(text).filter((mark) => mark.is === "hidden" && !BLANK.test(text.charAt(mark.from)) && !isOfEmoji(mark));
 }
 
+/** A name with what is hidden in it as codes, for where only a text can stand. Pure. */
+export function inCodes(name: string): string {
+  const hidden = marksOf(name).filter(({ is }) => is === "hidden");
+  return hidden.reduceRight((text, { from, to, code, times }) => `${text.slice(0, from)}[${code}${times > 1 ? ` ×${times}` : ""}]${text.slice(to)}`, name);
+}
+
 /** How many hidden characters there are, and the code of the first. */
 export function hiddenIn(marks: readonly Mark[]): { readonly count: number; readonly code: string } {
   const hidden = marks.filter(({ is }) => is === "hidden");

@@ -38,6 +38,11 @@ export function relative(at: number, now: number, language: string): string {
   return formatsOf(language).relative.format(count, unit).replace(/(?<=\d)(?=\p{Script=Han})/u, " ");
 }
 
+const MOMENT = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
+
+/** A text of the server with its moments as people read them. Pure. */
+export const withMoments = (text: string, language: string): string => text.replaceAll(MOMENT, (at) => formatsOf(language).exact.format(Date.parse(at)));
+
 const TICK_MS = 10_000;
 /** Of what was a moment ago people see the seconds go by. */
 const RECENT_MS = 60_000;

@@ -52,6 +52,8 @@ export const approvals = {
   },
   wanted: "What the agent was asked for",
   whoAsks: "Who asks for a decision",
+  refusedBefore: "This call was refused before, by",
+  refusedTurn: "Open the turn in which it was refused",
   whoAsked: "Who asked for a decision",
   again: "Why it is asked again",
   before: "What it was before",

@@ -52,6 +52,8 @@ export const approvals: Words["approvals"] = {
   },
   wanted: "对智能体的要求",
   whoAsks: "谁要求由人决定",
+  refusedBefore: "此调用此前已被拒绝，拒绝者",
+  refusedTurn: "打开拒绝它的那一轮",
   whoAsked: "当时由谁要求由人决定",
   again: "再次询问的原因",
   before: "之前的内容",

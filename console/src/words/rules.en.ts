@@ -73,7 +73,8 @@ export const rulesEn = {
     "the canary": "it did not answer the harmless call",
     matcher: "it matches nothing",
     budget: "the budget of judges is spent: a gate refuses what it matches",
-    answer: "it has answered no event and no test since it was saved",
+    fault: "it failed when it was asked last",
+    answer: "it has answered no event and no test since it was saved or reset",
   },
   whyNot: {
     off: "switched off",

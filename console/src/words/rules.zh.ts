@@ -71,7 +71,8 @@ export const rulesZh = {
     "the canary": "未能回答无害的探测调用",
     matcher: "不匹配任何内容",
     budget: "评判预算已用完：关卡会拒绝所匹配的内容",
-    answer: "保存之后尚未回答过任何事件或测试",
+    fault: "最近一次被询问时出错",
+    answer: "保存或重置之后尚未回答过任何事件或测试",
   },
   whyNot: {
     off: "已停用",

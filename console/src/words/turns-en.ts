@@ -47,6 +47,7 @@ export const turns = {
     faulted: "At {what}, {hook} failed",
   },
   approvedBy: (who: string) => `{what} was approved by ${who} and ran; {hook} had asked`,
+  thenStopped: (why: string) => `Then the turn was stopped${why === "" ? "" : `: ${why}`}.`,
   more: (n: number) => `And ${count(n, "other was", "others were")} stopped too.`,
   plain: {
     passed: (calls: number, hooks: number) => (calls === 0 ? "The agent answered without calling a tool." : `Nothing was stopped: ${count(calls, "call", "calls")} ran, hooks answered ${count(hooks, "time", "times")}.`),
@@ -157,6 +158,7 @@ export const turns = {
     again: (tool: string) => `Try the refused call of ${tool} again, exactly as it was. A person will be asked.`,
     confirm: "Ask, and try again",
     not: {
+      fault: "This call cannot be let through once: the hook did not decide about it, it failed or was not asked. Mend the hook, test it, then try the call again.",
       configuration: "This call cannot be let through once: the hook is part of the configuration. Change it there.",
       gone: "This call cannot be let through once: the rule was deleted.",
       role: "To let this call through once, you need the role admin.",

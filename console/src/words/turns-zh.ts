@@ -47,6 +47,7 @@ export const turns: Words["turns"] = {
     faulted: "处理 {what} 时，{hook} 出错",
   },
   approvedBy: (who) => `{what} 已由 ${who} 批准并运行；由 {hook} 提出询问`,
+  thenStopped: (why: string) => `之后本轮被停止${why === "" ? "" : `：${why}`}。`,
   more: (n) => `另有 ${n} 项被阻止。`,
   plain: {
     passed: (calls, hooks) => (calls === 0 ? "智能体没有调用工具，直接作了回答。" : `没有任何操作被阻止：运行了 ${calls} 次调用，钩子回答了 ${hooks} 次。`),
@@ -157,6 +158,7 @@ export const turns: Words["turns"] = {
     again: (tool) => `请完全照原样重试被阻止的 ${tool} 调用，届时会询问人员。`,
     confirm: "询问并重试",
     not: {
+      fault: "此调用不能放行一次：钩子没有对它作决定，而是出错或未被询问。请修复并测试钩子，然后重试此调用。",
       configuration: "此调用不能放行一次：该钩子属于配置，请在配置中修改。",
       gone: "此调用不能放行一次：该规则已被删除。",
       role: "放行此调用需要管理员角色。",

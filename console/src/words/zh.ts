@@ -1,3 +1,4 @@
+import { adviceZh } from "./advice-zh.ts";
 import { approvals } from "./approvals-zh.ts";
 import { chat } from "./chat-zh.ts";
 import { exact } from "./exact-zh.ts";
@@ -93,17 +94,7 @@ export const zh: Words = {
     subagent_stop: { when: "子智能体结束之后", whenMatching: (m) => `子智能体结束之后（需匹配 ${m}）` },
     stop: { when: "一轮完成时", whenMatching: (m) => `一轮完成且匹配 ${m} 时` },
   },
-  advice: {
-    ssrf: { cause: "服务器不会访问此地址：它指向服务器本机或私有网络。", fix: "请改用服务器可以访问的 URL，或由操作员通过 [[agent_hooks.http.allow]] 放行。" },
-    freeText: { cause: "模型返回了文字而不是决定，因此被阻止。", fix: "请检查指令：保持简短、使用祈使句，并只要求一个决定。" },
-    tripped: { cause: "熔断器关闭了此钩子：它在一分钟内连续五次阻止或超时。", fix: "请先排除原因，再重置熔断器。在此之前，匹配的调用按“熔断期间”的设置处理。" },
-    edition: { cause: "standard 版不运行命令。", fix: "请使用 http、prompt 或 script，或者改用 lite 版。" },
-    cap: { cause: "本轮内调用模型的次数已达到钩子的上限。", fix: "请提高“每轮调用次数”，或收紧匹配规则。" },
-    budget: { cause: "租户本月的 token 预算已用完。", fix: "请所有者在“健康”页或用 pintle budget set 提高预算，或等到下个月。" },
-    required: { cause: "记录必须包含事件、处理器和范围。", fix: "请三项都填写：handler_type、event 和 scope。" },
-    notJson: { cause: "返回的内容不是 JSON，这样的回答会放行。", fix: "请确认 URL 正确，而不是登录页面。启用“严格应答”后，这种情况将视为故障。" },
-    late: { cause: "没有及时收到回答。", fix: "请查明变慢的原因，或提高时限（最多 10 秒）。" },
-  },
+  advice: adviceZh,
   hooks: {
     title: "钩子",
     hook: "钩子",

@@ -69,13 +69,18 @@ impl fmt::Display for PersonNameFlaw {
     }
 }
 
+/// What `name`, of a person or of anything else, has in it that nobody sees.
+pub fn unseen_flaw(name: &str) -> Option<PersonNameFlaw> {
+    name.chars().find(|c| is_unseen(*c)).map(PersonNameFlaw::Unseen)
+}
+
 /// Why `name` may look like another one, as far as one can tell from it alone.
 pub fn flaw(name: &str) -> Option<PersonNameFlaw> {
     if name.trim() != name {
         return Some(PersonNameFlaw::Space);
     }
-    if let Some(unseen) = name.chars().find(|c| is_unseen(*c)) {
-        return Some(PersonNameFlaw::Unseen(unseen));
+    if let Some(unseen) = unseen_flaw(name) {
+        return Some(unseen);
     }
     let mut scripts = name.chars().filter_map(Script::of);
     let first = scripts.next()?;

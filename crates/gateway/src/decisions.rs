@@ -1,6 +1,6 @@
 //! What hooks decided over time, from the records of events. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::fault::FaultKind;
 use domain::json::{Value, json};
@@ -51,12 +51,32 @@ struct HookCounts {
     last: Option<Timestamp>,
 }
 
+/// The questions that were seen: a turn that goes on after an answer asks its hooks about the same call again, and that is
+/// no other question.
+#[derive(Default)]
+struct Questions(BTreeSet<(String, u32, String, String, String)>);
+
+impl Questions {
+    /// Whether what `hook` said at `event` is a question that was seen already.
+    fn is_again(&mut self, event: &StoredEvent, hook: &StoredRecord) -> bool {
+        let Some(call) = event.tool_call_id.as_ref().filter(|_| hook.verdict.as_deref() == Some("ask")) else {
+            return false;
+        };
+        let (turn, at, by) = (event.turn_id.clone(), hook.checkpoint.clone(), hook.hook.clone());
+        !self.0.insert((turn, event.iteration, call.clone(), at, by))
+    }
+}
+
 /// What each hook did at each checkpoint, of `events`.
 pub(crate) fn at_checkpoints<'a>(events: impl IntoIterator<Item = &'a StoredEvent>) -> Vec<Value> {
     let mut all: BTreeMap<(&str, &str), HookCounts> = BTreeMap::new();
+    let mut questions = Questions::default();
     for event in events.into_iter().filter(|event| !event.is_test) {
         let at = event.at.parse::<Timestamp>().ok();
         for hook in event.hooks.iter().filter(|hook| hook.ran) {
+            if questions.is_again(event, hook) {
+                continue;
+            }
             all.entry((&hook.checkpoint, &hook.hook)).or_default().add(hook, at);
         }
     }
@@ -89,6 +109,7 @@ pub(crate) struct Decisions {
     bucket_ms: i64,
     buckets: [Counts; BUCKETS],
     hooks: BTreeMap<String, HookCounts>,
+    questions: Questions,
 }
 
 impl Decisions {
@@ -99,7 +120,8 @@ impl Decisions {
     ) -> Self {
         let span = until.as_millisecond().saturating_sub(since.as_millisecond()).max(1);
         let bucket_ms = span.div_euclid(BUCKETS as i64) + i64::from(span.rem_euclid(BUCKETS as i64) > 0);
-        let mut all = Self { since, bucket_ms, buckets: [Counts::default(); BUCKETS], hooks: BTreeMap::new() };
+        let (buckets, hooks, questions) = ([Counts::default(); BUCKETS], BTreeMap::new(), Questions::default());
+        let mut all = Self { since, bucket_ms, buckets, hooks, questions };
         for event in events.into_iter().filter(|event| !event.is_test) {
             all.add(event);
         }
@@ -111,6 +133,9 @@ impl Decisions {
         let place = at.as_millisecond().saturating_sub(self.since.as_millisecond()).div_euclid(self.bucket_ms);
         let Ok(place) = usize::try_from(place) else { return };
         for hook in event.hooks.iter().filter(|hook| hook.ran) {
+            if self.questions.is_again(event, hook) {
+                continue;
+            }
             self.buckets[place.min(BUCKETS - 1)].add(hook);
             self.hooks.entry(hook.hook.clone()).or_default().add(hook, Some(at));
         }
@@ -212,6 +237,22 @@ mod tests {
             "substituted": false, "hooks": hooks,
         });
         domain::json::from_value(shown).unwrap()
+    }
+
+    #[test]
+    fn a_question_that_a_resumed_turn_asks_again_is_one() {
+        let time = ("2026-11-25T00:00:00Z".parse().unwrap(), "2026-11-26T00:00:00Z".parse().unwrap());
+        let about = |call: &str, turn: &str| StoredEvent {
+            tool_call_id: Some(call.to_owned()),
+            turn_id: turn.to_owned(),
+            ..event("2026-11-25T00:30:00Z", &[("a", Some("ask"), None, 1.0), ("b", Some("continue"), None, 1.0)])
+        };
+        let events = [about("c1", "t1"), about("c1", "t1"), about("c2", "t1"), about("c1", "t2")];
+        let shown = Decisions::of(time, &events).shown();
+        assert_eq!((&shown["total"]["asked"], &shown["total"]["allowed"]), (&json!(3), &json!(4)));
+        let at = at_checkpoints(&events);
+        let asked = |name: &str| at.iter().find(|line| line["name"] == name).unwrap()["asked"].clone();
+        assert_eq!((asked("a"), asked("b")), (json!(3), json!(0)));
     }
 
     #[test]

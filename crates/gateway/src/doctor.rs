@@ -4,9 +4,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use domain::json::{Value, json};
+use jiff::Timestamp;
 use tokio::process::Command;
 use tokio::sync::Mutex;
 
@@ -31,14 +33,20 @@ pub struct DoctorCommand {
 pub(crate) struct Doctor {
     command: Option<DoctorCommand>,
     busy: Mutex<()>,
+    last: RwLock<Option<Value>>,
 }
 
 impl Doctor {
     pub(crate) fn new(command: Option<DoctorCommand>) -> Self {
-        Self { command, busy: Mutex::default() }
+        Self { command, busy: Mutex::default(), last: RwLock::default() }
     }
 
-    /// What it found.
+    /// What it found last, and when.
+    pub(crate) fn last(&self) -> Option<Value> {
+        self.last.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What it finds now.
     pub(crate) async fn examine(&self) -> Result<Value, ApiError> {
         let missing = || ApiError::precondition("this server does not know how it was started; run `pintle doctor`");
         let command = self.command.as_ref().ok_or_else(missing)?;
@@ -55,12 +63,15 @@ impl Doctor {
         let done = tokio::time::timeout(TIMEOUT, running.wait_with_output()).await;
         let done = done.map_err(|_| unavailable(format!("it took longer than {} s", TIMEOUT.as_secs())))?;
         let done = done.map_err(|error| unavailable(error.to_string()))?;
-        findings(&done.stdout).ok_or_else(|| unavailable(format!("it ended with {} and found nothing", done.status)))
+        let nothing = || unavailable(format!("it ended with {} and found nothing", done.status));
+        let found = findings(&done.stdout, Timestamp::now()).ok_or_else(nothing)?;
+        *self.last.write().unwrap_or_else(PoisonError::into_inner) = Some(found.clone());
+        Ok(found)
     }
 }
 
-/// The findings in what it wrote, with all members that they may have.
-fn findings(written: &[u8]) -> Option<Value> {
+/// The findings in what it wrote until `now`, with all members that they may have.
+fn findings(written: &[u8], now: Timestamp) -> Option<Value> {
     if written.len() > MAX_BYTES {
         return None;
     }
@@ -76,7 +87,7 @@ fn findings(written: &[u8]) -> Option<Value> {
         })
     });
     let checks: Vec<Value> = checks.collect();
-    Some(json!({ "checks": checks, "guards": found["guards"] }))
+    Some(json!({ "checks": checks, "guards": found["guards"], "at": now.to_string() }))
 }
 
 #[cfg(test)]
@@ -85,15 +96,29 @@ mod tests {
 
     #[test]
     fn findings_have_all_members() {
+        let now: Timestamp = "2026-11-27T06:00:00Z".parse().unwrap();
         let found = findings(
             br#"{"checks": [{"what": "store", "state": "ok", "message": "m"}], "guards": {"armed": 1, "total": 1}}"#,
+            now,
         );
         let expected = json!({
             "checks": [{"what": "store", "name": "", "state": "ok", "step": null, "message": "m", "stderr": ""}],
             "guards": {"armed": 1, "total": 1},
+            "at": "2026-11-27T06:00:00Z",
         });
         assert_eq!(found, Some(expected));
-        assert_eq!((findings(b"error: no"), findings(b""), findings(b"{}")), (None, None, None));
+        for nothing in [&b"error: no"[..], b"", b"{}"] {
+            assert_eq!(findings(nothing, now), None);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_it_found_last_is_kept() {
+        let says = r#"{"checks": [], "guards": {"armed": 2, "total": 2}}"#;
+        let doctor = Doctor::new(Some(DoctorCommand { program: "echo".into(), args: vec![says.into()] }));
+        assert_eq!(doctor.last(), None);
+        let found = doctor.examine().await.unwrap();
+        assert_eq!((&found["guards"]["armed"], doctor.last()), (&json!(2), Some(found.clone())));
     }
 
     #[tokio::test]

@@ -14,6 +14,8 @@ use host::Host;
 use rules::condition;
 use rules::judge::MAX_OUTPUT_TOKENS;
 
+use crate::proofs::Proof;
+
 /// How a hook stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum GuardState {
@@ -158,20 +160,26 @@ pub(crate) fn counting_in(tenant: Option<&TenantId>, mut hook: Value) -> Value {
     hook
 }
 
-/// The rule `hook`, as it is published; `proven` says that it answered as it is.
-pub(crate) fn stored(hook: &Value, proven: bool) -> GuardLine {
+/// The step at which a rule fails that was asked and did not answer.
+const FAULT: &str = "fault";
+
+/// The rule `hook`, as it is published; `proof` says what is known of it as it is.
+pub(crate) fn stored(hook: &Value, proof: Proof) -> GuardLine {
     let text = |name: &str| hook[name].as_str().unwrap_or_default();
     let fault = bad(text("matcher"), text("if_expr"));
     let (state, step, why) = match (hook["tripped_at"].as_str(), hook["enabled"] == true, fault) {
         (Some(since), ..) => {
             let event = CheckpointKind::named(text("event")).unwrap_or(CheckpointKind::PreToolUse);
             let on_trip = if text("on_trip") == Fallback::Allow.word() { Fallback::Allow } else { Fallback::Block };
-            (GuardState::Tripped, Some(Step::Breaker), Some(tripped(since, on_trip, event)))
+            (GuardState::Tripped, Some(Step::Breaker.word()), Some(tripped(since, on_trip, event)))
         }
         (None, false, _) => (GuardState::Disabled, None, None),
-        (None, true, Some(why)) => (GuardState::Broken, Some(Step::Condition), Some(why)),
-        (None, true, None) if proven => (GuardState::Armed, None, None),
-        (None, true, None) => (GuardState::Unproven, Some(Step::Answer), None),
+        (None, true, Some(why)) => (GuardState::Broken, Some(Step::Condition.word()), Some(why)),
+        (None, true, None) => match proof {
+            Proof::Answered => (GuardState::Armed, None, None),
+            Proof::Nothing => (GuardState::Unproven, Some(Step::Answer.word()), None),
+            Proof::Faulted(fault) => (GuardState::Broken, Some(FAULT), fault.map(|fault| fault.text)),
+        },
     };
     let name = if text("name").is_empty() { text("id") } else { text("name") };
     GuardLine {
@@ -180,7 +188,7 @@ pub(crate) fn stored(hook: &Value, proven: bool) -> GuardLine {
         hook_id: Some(text("id").to_owned()),
         events: vec![text("event").to_owned()],
         state,
-        step: step.map(Step::word),
+        step,
         why,
     }
 }
@@ -200,6 +208,7 @@ pub(crate) fn counts(lines: &[GuardLine]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proofs::LastFault;
 
     #[test]
     fn a_rule_stands_as_its_row_says() {
@@ -214,11 +223,16 @@ mod tests {
             (json!({"id": "1", "enabled": true, "if_expr": "size("}), GuardState::Broken, Some("condition")),
             (json!({"id": "1", "enabled": true, "matcher": "("}), GuardState::Broken, Some("condition")),
         ] {
-            let line = stored(&hook, false);
+            let line = stored(&hook, Proof::Nothing);
             assert_eq!((line.state, line.step), (state, step), "{hook}");
             // That it answered once proves nothing where it cannot now.
-            let proven = stored(&hook, true).state;
+            let proven = stored(&hook, Proof::Answered).state;
             assert_eq!(proven, if state == GuardState::Unproven { GuardState::Armed } else { state }, "{hook}");
+            let fault = LastFault { tenant: TenantId::new("a"), text: "server error 502".into() };
+            let failed = stored(&hook, Proof::Faulted(Some(fault)));
+            assert_eq!(failed.state, if state == GuardState::Unproven { GuardState::Broken } else { state }, "{hook}");
+            let says = (failed.step, failed.why.as_deref()) == (Some("fault"), Some("server error 502"));
+            assert_eq!(says, state == GuardState::Unproven, "{hook}");
         }
     }
 
@@ -241,13 +255,13 @@ mod tests {
             used: 1_000 - remaining,
             remaining,
         };
-        for proven in [true, false] {
-            let line = stored(&judge, proven).paid_by(&budget(100));
+        for proof in [Proof::Answered, Proof::Nothing] {
+            let line = stored(&judge, proof).paid_by(&budget(100));
             assert_eq!((line.state, line.step), (GuardState::Broken, Some("budget")));
             assert_eq!(line.why.as_deref(), Some("100 of 1000 tokens left until 2026-12-01"));
         }
-        assert_eq!(stored(&judge, true).paid_by(&budget(600)).state, GuardState::Armed);
-        let off = stored(&json!({"id": "1", "enabled": false}), true);
+        assert_eq!(stored(&judge, Proof::Answered).paid_by(&budget(600)).state, GuardState::Armed);
+        let off = stored(&json!({"id": "1", "enabled": false}), Proof::Answered);
         assert_eq!(off.paid_by(&budget(-5)).state, GuardState::Disabled);
     }
 
@@ -271,7 +285,7 @@ mod tests {
         for (tenant, state) in
             [(Some(&a), GuardState::Tripped), (Some(&b), GuardState::Armed), (None, GuardState::Tripped)]
         {
-            assert_eq!(stored(&counting_in(tenant, hook.clone()), true).state, state, "{tenant:?}");
+            assert_eq!(stored(&counting_in(tenant, hook.clone()), Proof::Answered).state, state, "{tenant:?}");
         }
         let own = json!({"id": "1", "scope": "tenant", "enabled": false, "tripped_at": "2026-11-22T06:44:00Z"});
         assert_eq!(counting_in(Some(&a), own.clone()), own);
@@ -288,7 +302,7 @@ mod tests {
         ] {
             assert_eq!(GuardState::of(&health), state, "{health:?}");
         }
-        let line = GuardLine { hook_id: None, why: Some("/secret/place".into()), ..stored(&json!({}), false) };
+        let line = GuardLine { hook_id: None, why: Some("/secret/place".into()), ..stored(&json!({}), Proof::Nothing) };
         assert_eq!(line.shown(false)["why"], Value::Null);
         assert_eq!(line.shown(true)["why"], "/secret/place");
     }

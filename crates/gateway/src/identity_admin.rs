@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use domain::id::TenantId;
-use domain::person_name::HostOwners;
+use domain::person_name::{HostOwners, unseen_flaw};
 use domain::rule::Edition;
 use domain::store::Actor;
 use jiff::Timestamp;
@@ -78,6 +78,15 @@ fn name<'a>(what: &str, text: &'a str) -> Result<&'a str, ApiError> {
         return Err(ApiError::invalid(format!("{what} has control characters")));
     }
     Ok(text)
+}
+
+/// A new name of a key or a tenant: nothing in it is hidden from whoever reads it.
+fn label<'a>(what: &str, text: &'a str) -> Result<&'a str, ApiError> {
+    let text = name(what, text)?;
+    match unseen_flaw(text) {
+        Some(flaw) => Err(ApiError::invalid(format!("{what} {flaw}"))),
+        None => Ok(text),
+    }
 }
 
 /// Nobody lives in the tenant of global rules.

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use rules::admin::{Caller, CallerRole};
 
 use super::person::person;
-use super::{IdentityAdmin, actor_because, moment, name};
+use super::{IdentityAdmin, actor_because, label, moment, name};
 use crate::error::{ApiError, ErrorCode};
 use crate::secret;
 
@@ -40,7 +40,7 @@ impl IdentityAdmin {
     /// It gives more than the caller has, something in it is wrong, or the store cannot keep it.
     pub fn create_key(&self, by: &Caller, wish: KeyWish, now: Timestamp) -> Result<FreshKey, ApiError> {
         let KeyWish { name: called, owner, mut scopes, lasts } = wish;
-        let called = name("name", &called)?.to_owned();
+        let called = label("name", &called)?.to_owned();
         let owner = owner.unwrap_or_else(|| by.name.clone());
         // Whoever is a member already, or makes a key for themselves, has the name that they have.
         let is_known = owner == by.name || self.store.member(&by.tenant, &owner)?.is_some();

@@ -26,6 +26,7 @@ mod tests {
     use rules::admin::CallerRole;
 
     use super::*;
+    use crate::identity_admin::label;
 
     fn said(text: &str, by: &str, role: CallerRole) -> Result<String, String> {
         let by = Caller { name: by.to_owned(), role, ..Caller::cli() };
@@ -48,5 +49,13 @@ mod tests {
         ] {
             assert_eq!(said(text, by, role), expected, "{text} by {by}");
         }
+    }
+
+    #[test]
+    fn no_key_and_no_tenant_gets_a_name_in_which_something_is_hidden() {
+        let said = |text: &'static str| label("name", text).map_err(|error| error.message);
+        assert_eq!(said("build server"), Ok("build server"));
+        let why = "name has a character that is not seen or turns the direction of reading: U+202E";
+        assert_eq!(said("build\u{202e}revres"), Err(why.to_owned()));
     }
 }

@@ -6,7 +6,7 @@ use domain::store::{StoreError, Tenant};
 use jiff::Timestamp;
 use rules::admin::Caller;
 
-use super::{IdentityAdmin, actor, actor_because, lives_in, moment, name};
+use super::{IdentityAdmin, actor, actor_because, label, lives_in, moment};
 use crate::error::{ApiError, ErrorCode};
 
 /// Longest slug, in characters: it stands in addresses.
@@ -57,7 +57,7 @@ impl IdentityAdmin {
                 slug.escape_debug()
             )));
         }
-        let called = if called.is_empty() { slug } else { name("name", called)? };
+        let called = if called.is_empty() { slug } else { label("name", called)? };
         let tenant = Tenant {
             id: TenantId::new(uuid::Uuid::now_v7().to_string()),
             slug: slug.to_owned(),

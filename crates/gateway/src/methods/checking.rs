@@ -10,6 +10,7 @@ use domain::rule::Decision;
 use host::Host;
 use host::host::builtin_names;
 use host::servers::is_wanted;
+use jiff::Timestamp;
 use rules::condition;
 
 use crate::Shared;
@@ -32,7 +33,7 @@ impl Shared {
         let said = result["decision"].as_str().and_then(Decision::named);
         let answers = said.is_some_and(is_answer) && result["fault"].is_null();
         if let (Some(id), Some(version), true) = (params["hookId"].as_str(), version, answers) {
-            self.desk.proofs.tested(&id.to_lowercase(), version);
+            self.desk.proofs.tested(&id.to_lowercase(), version, Timestamp::now());
         }
         Ok(tested)
     }

@@ -10,6 +10,7 @@ use domain::execution::masked;
 use domain::id::{HookId, TenantId};
 use domain::json::{Value, json};
 use domain::shown_url::shown_url;
+use domain::skill::finding::Severity;
 use domain::store::TenantScope;
 use host::Host;
 use host::config::ProviderConfig;
@@ -44,8 +45,10 @@ impl Shared {
             "nodes": nodes["nodes"],
             "processHooks": process_hooks(&host, whole),
             "mcpServers": servers(&host, whole),
+            "skills": skills(&host, whole),
             "breakers": breakers(&who.tenant, &rules, &self.rule_admin.counted(&caller)),
             "budget": budget,
+            "doctor": if whole { self.desk.doctor.last() } else { None },
         }))
     }
 
@@ -124,6 +127,22 @@ fn servers(host: &Host, whole: bool) -> Vec<Value> {
         })
     });
     shown.collect()
+}
+
+/// What keeps texts of skills out of conversations, each thing once, however many agents have the skill.
+fn skills(host: &Host, whole: bool) -> Vec<Value> {
+    let mut found: Vec<Value> = Vec::new();
+    for agent in host.loaded.config.agents.keys() {
+        let scan = host.skills.of(agent);
+        for finding in scan.findings.iter().filter(|finding| finding.severity == Severity::Error) {
+            let why = whole.then(|| masked(&finding.message).into_owned());
+            let shown = json!({ "name": finding.skill, "code": finding.code, "why": why });
+            if !found.contains(&shown) {
+                found.push(shown);
+            }
+        }
+    }
+    found
 }
 
 /// The circuit breakers in `tenant` that are open or fill, the open ones first, then the fullest.

@@ -4,6 +4,7 @@ use domain::breaker::BreakerPolicy;
 use domain::checkpoint::CheckpointKind;
 use domain::json::Object;
 use domain::matcher::Matcher;
+use domain::person_name::unseen_flaw;
 use domain::rule::{AGENT_EVENTS, Fallback, HandlerType, HookScope, Rule};
 
 use super::config::HandlerTraits;
@@ -25,6 +26,7 @@ pub(super) fn validate(draft: &Draft, setting: &Setting<'_>, base: Rule) -> Resu
     let limits = Limits::of(draft, event)?;
     let matcher = conditions(draft)?;
     sizes(draft, &home.agents, handler_type, &config)?;
+    seen(draft.text("name"), setting.record_context.lang, &base)?;
     let hook = Rule {
         tenant_id: home.tenant,
         agent_ids: home.agents,
@@ -143,6 +145,18 @@ fn sizes(draft: &Draft, agents: &[String], handler: HandlerType, config: &Object
         within(member, bytes(member), max, "bytes")?;
     }
     within("agent_ids", agents.len(), MAX_AGENTS, "agents")
+}
+
+/// A new name that somebody gives has nothing in it that nobody sees; what is called so already stays as it is.
+fn seen(name: &str, lang: Lang, base: &Rule) -> Result<(), RecordError> {
+    let is_new = match lang {
+        Lang::Api | Lang::Cli => name != base.name,
+        Lang::File | Lang::Import => false,
+    };
+    match unseen_flaw(name).filter(|_| is_new) {
+        Some(flaw) => Err(RecordError::hook(format!("name {flaw}"))),
+        None => Ok(()),
+    }
 }
 
 /// Whether a tenant that has `held` hooks may have one more.

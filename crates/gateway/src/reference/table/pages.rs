@@ -46,13 +46,15 @@ pub(in crate::reference) const METHODS: &[MethodRow] = &[
         "health.get",
         "{}",
         "{ guards: GuardsSummary, providers: ProviderHealth[], store: StoreHealth, nodes: Node[], \
-         processHooks: ProcessHookHealth[], mcpServers: McpServerHealth[], breakers: BreakerHealth[], budget: Budget }",
-        "only the store is asked again; nodes, addresses, faults in words and lines of standard error are for owners",
+         processHooks: ProcessHookHealth[], mcpServers: McpServerHealth[], skills: SkillHealth[], breakers: BreakerHealth[], budget: Budget, \
+         doctor: DoctorFindings | null }",
+        "only the store is asked again; nodes, addresses, faults in words, lines of standard error and what `doctor.run` \
+         found last are for owners",
     ),
     method(
         "doctor.run",
         "{}",
-        "{ checks: DoctorCheck[], guards: { armed: integer, total: integer } }",
+        "{ checks: DoctorCheck[], guards: { armed: integer, total: integer }, at: string }",
         "what `pintle doctor` finds now, in a process of its own; one at a time, two minutes at most",
     ),
     method(
@@ -150,6 +152,11 @@ pub(in crate::reference) const SHAPES: &[Row] = &[
         "One thing that `doctor` looked at.",
     ),
     row(
+        "DoctorFindings",
+        "{ checks: DoctorCheck[], guards: { armed: integer, total: integer }, at: string }",
+        "What `doctor` found, and when; this server keeps it until it is run again.",
+    ),
+    row(
         "ProviderHealth",
         "{ name: string, url: string | null, ok: boolean, error: string | null }",
         "A provider of models; it is not asked, but has its key.",
@@ -172,6 +179,12 @@ pub(in crate::reference) const SHAPES: &[Row] = &[
         "{ name: string, state: \"up\" | \"down\", restarts: integer, tools: integer, why: string | null, \
          lastStderr: string | null }",
         "An MCP server.",
+    ),
+    row(
+        "SkillHealth",
+        "{ name: string, code: string, why: string | null }",
+        "What keeps a text of a skill out of conversations: the skill, the code of the finding, and the finding in words, \
+         for owners.",
     ),
     row(
         "BreakerHealth",

@@ -214,6 +214,21 @@ fn a_turn_of_five_hundred_events_is_shown_at_once() {
 }
 
 #[test]
+fn health_names_the_skill_of_which_a_text_does_not_go_in() {
+    let env = scripted(DONE, &format!("skills = ['alpha']\n{WITH_TOKEN}"));
+    let entry =
+        r#"{"name": "tone", "file": "gone.md", "timing": "after_user_input", "role": "user", "persistent": true}"#;
+    env.write("config/pintle/skills/alpha/hooks/hooks.json", &format!("{{\"hooks\": [{entry}]}}"));
+    let server = Server::start(env);
+    let mut owner = server.connected(json!({ "token": TOKEN, "user_id": "system" }));
+    let health = owner.done("health.get", json!({}));
+    let skills = health["skills"].as_array().unwrap();
+    let text = skills.iter().find(|skill| skill["code"] == "E8").unwrap();
+    assert_eq!(text["name"], "alpha");
+    assert!(text["why"].as_str().unwrap().contains("gone.md"), "{text}");
+}
+
+#[test]
 fn the_overview_and_health_say_how_hooks_stand() {
     let bad = "[hooks.processes.gone]\nenabled = true\ncommand = ['./not-there']\nintercept = ['before_tool']\n";
     let server = Server::start(scripted(&[LISTS, DONE].join(","), &format!("{WITH_TOKEN}{bad}")));
@@ -244,8 +259,11 @@ fn the_overview_and_health_say_how_hooks_stand() {
     let checks = found["checks"].as_array().unwrap();
     let state = |what: &str| checks.iter().find(|check| check["what"] == what).map(|check| check["state"].clone());
     assert_eq!((state("guard"), state("store")), (Some(json!("failed")), Some(json!("ok"))), "{checks:?}");
+    // It is still there for whoever comes back.
+    assert_eq!((&health["doctor"], &client.done("health.get", json!({}))["doctor"]), (&Value::Null, &found));
     let mut admin = server.admin("anna");
     let theirs = admin.done("health.get", json!({}));
+    assert_eq!(theirs["doctor"], Value::Null);
     assert_eq!(admin.refused("doctor.run", json!({})).0, "UNAUTHORIZED");
     let listed = admin.done("hooks.list", json!({}))["configured"].as_array().unwrap().clone();
     let line = listed.iter().find(|hook| hook["event"] == "before_tool").unwrap();

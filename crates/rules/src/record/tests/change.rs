@@ -73,6 +73,16 @@ fn what_is_not_sent_stays() {
 }
 
 #[test]
+fn a_name_that_hides_something_stays_and_no_other_gets_one() {
+    let old = Rule { name: "no\u{202e}hsup".to_owned(), ..stored() };
+    let patch = |updates: Value| World::default().patch(&old, &updates).map(|read| read.hook.name);
+    assert_eq!(patch(json!({"name": old.name, "priority": 4})), Ok(old.name.clone()));
+    let refused = patch(json!({"name": "a\u{200b}b"})).map_err(|refused| refused.message);
+    let why = "hook: name has a character that is not seen or turns the direction of reading: U+200B";
+    assert_eq!(refused, Err(why.to_owned()));
+}
+
+#[test]
 fn changes_are_refused() {
     let hook = stored();
     let refusal = |world: &World, updates: Value| said(&world.patch(&hook, &updates));

@@ -289,6 +289,8 @@ fn row_6_conditions_and_sizes() {
     assert!(refusal(json!({"if_expr": format!("'{fits}' == ''")})).ends_with("longer than 4096 bytes (got 4104)"));
     assert_eq!(refusal(json!({"name": long(255)})), "");
     assert_eq!(refusal(json!({"name": long(256)})), "hook: name exceeds 255 characters (got 256)");
+    let hidden = "hook: name has a character that is not seen or turns the direction of reading: U+202E";
+    assert_eq!(refusal(json!({"name": "no\u{202e}hsup"})), hidden);
     let command = |n: usize| refusal(json!({"config": {"command": "a".repeat(n)}}));
     assert_eq!(command(32_768), "");
     assert_eq!(command(32_769), "hook: command exceeds 32768 bytes (got 32769)");
