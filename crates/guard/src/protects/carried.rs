@@ -222,7 +222,8 @@ fn hides(command: &ShellCommand) -> Option<String> {
 /// Whether `change`, which puts a text in the place of another one in names, may make one begin with a dot.
 fn may_hide(change: &str) -> bool {
     let parts = || {
-        let rest = change.strip_prefix('s')?;
+        // `pax` and the `tar` of BSD are told it without a letter.
+        let rest = change.strip_prefix('s').unwrap_or(change);
         let sign = rest.chars().next().filter(char::is_ascii_punctuation)?;
         let (from, rest) = rest[sign.len_utf8()..].split_once(sign)?;
         Some((from, rest.split(sign).next()?))
@@ -261,6 +262,7 @@ mod tests {
             ("s,^,a/.b/,", true),
             ("s,^x,,", true),
             ("s,x\\(.*\\),\\1,", true),
+            (",^x,.,", true),
             ("s,^,x-1.0/,", false),
             ("s,^[^/]*/,,", false),
             ("s|^\\./|x/|", false),

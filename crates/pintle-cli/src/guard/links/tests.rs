@@ -318,3 +318,30 @@ fn a_link_to_an_agent_is_that_agent_and_a_pattern_in_code_what_it_finds() {
         assert_eq!(looked(command), Looked::Free, "{command}");
     }
 }
+
+fn no_shell_runs_what_comes_by_a_pipe_or_is_not_there_yet() {
+    use nix::sys::stat::Mode;
+    let (_dir, kept, cwd) = linked();
+    nix::unistd::mkfifo(&Path::new(&cwd).join("pipe"), Mode::S_IRWXU).unwrap();
+    std::fs::write(Path::new(&cwd).join("build.sh"), "").unwrap();
+    let looked = |command: &str| kept.look(&event("claude", "Bash", (domain::json::json!({"command": command}), &cwd)));
+    for command in ["bash < pipe", "cat pipe | sh", ". ./pipe", "while :; do [ -f new ] && . ./new; done"] {
+        assert!(matches!(looked(command), Looked::Held(_)), "{command}");
+    }
+    for command in ["bash build.sh", "cat pipe", "[ -f new ] && . ./new", "while :; do sh build.sh; done"] {
+        assert_eq!(looked(command), Looked::Free, "{command}");
+    }
+}
+
+#[test]
+fn a_patch_in_a_file_is_read() {
+    let (_dir, kept, cwd) = linked();
+    for (name, file) in [("held.diff", ".claude/settings.json"), ("free.diff", "src/a.rs")] {
+        let patch = format!("--- /dev/null\n+++ b/{file}\n@@ -0,0 +1 @@\n+x\n");
+        std::fs::write(Path::new(&cwd).join(name), patch).unwrap();
+    }
+    let looked = |command: &str| kept.look(&event("claude", "Bash", (domain::json::json!({"command": command}), &cwd)));
+    assert!(matches!(looked("git apply held.diff"), Looked::Held(_)));
+    assert!(matches!(looked("patch -p1 < held.diff"), Looked::Held(_)));
+    assert_eq!(looked("git apply free.diff"), Looked::Free);
+}

@@ -60,7 +60,7 @@ function dry(words, flags) {
 
 function push(words) {
   if (dry(words, /^(-[46dfquv]*n[46dfnquv]*|--dry-run)$/)) return "";
-  if (letter(words, "f", "o") || words.some((word) => /^--forc/.test(word))) return "forces a push";
+  if (letter(words, "f", "o") || words.some((word) => /^--forc(?!e-i)/.test(word))) return "forces a push";
   if (letter(words, "d", "o") || long(words, "--delete", 4)) return "deletes what is published";
   if (long(words, "--mirror", 3) || long(words, "--prune", 4)) return "deletes what is published";
   if (words.some((word) => word.startsWith("+"))) return "forces a push";
