@@ -2,8 +2,8 @@
 
 use domain::json::{Object, Value};
 
-use crate::shell_tools::words_of;
-use crate::tools::{all_strings, strings};
+use crate::shell_tools::{script, words_of};
+use crate::tools::{Holds, all_strings, strings};
 
 /// The members which hold the variables of a program, in small letters without `_` and `-`.
 const VARIABLES: [&str; 4] = ["env", "environment", "envs", "envvars"];
@@ -24,6 +24,9 @@ const VALUES: [&str; 5] = ["value", "newvalue", "settingvalue", "to", "enabled"]
 /// The words of a tool that gives texts to a terminal, and how many texts of one call are read.
 const TERMINALS: [&str; 9] = ["term", "terminal", "tty", "pty", "shell", "console", "tmux", "bash", "zsh"];
 const MAX_TYPED: usize = 64;
+
+/// The member of a tool in which each element of a list is a text.
+const TEXTS: &str = "commands";
 
 /// The objects in `value` that stand in no other one.
 pub(crate) fn objects(value: &Value) -> Vec<&Object> {
@@ -65,6 +68,17 @@ pub(crate) fn patches<'a>(native: &str, arguments: &'a Object) -> Vec<&'a str> {
 pub(crate) fn statements(arguments: &Object) -> Vec<&str> {
     let held = arguments.iter().filter(|(member, _)| STATEMENTS.contains(&plain(member).as_str()));
     held.flat_map(|(_, value)| all_strings(value)).collect()
+}
+
+/// The texts that lists of words among `arguments` are together, as `holds` says where they stand; each is looked at by itself,
+/// too, since it may be a text.
+pub(crate) fn joined(holds: &[Holds], arguments: &Object) -> Vec<String> {
+    let members = holds.iter().filter_map(|holds| match holds {
+        Holds::Shell(member) => Some(*member),
+        Holds::Path(_) | Holds::Patch(_) => None,
+    });
+    let lists = members.filter(|member| *member != TEXTS).filter_map(|member| arguments.get(member)).map(strings);
+    lists.filter(|words| words.len() > 1).flat_map(|words| [script(&words), words.join(" ")]).collect()
 }
 
 /// Which of `names` `arguments` set, as a member or by its name beside a value.

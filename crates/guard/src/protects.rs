@@ -26,12 +26,14 @@ use domain::shell::{ShellCommand, ShellFacts, ShellKind, ShellText};
 use crate::event::{HostCall, HostEvent, HostWhat};
 use crate::expanded::expanded;
 use crate::filled::{brought, is_harmless, linked_to, named, patched_by, twice};
+use crate::foreign_texts;
 use crate::hosts::{HOSTS, host};
 use crate::in_code;
 use crate::made_names::urls_of_files;
 use crate::own_commands;
 use crate::path_pattern::{below, holds, is_meant, is_plain, literal, mark, names, path_meant, visible};
 use crate::tools::{self, ToolClass};
+use crate::typed::left_open;
 
 use plain_text::PlainText;
 use told_text::ToldText;
@@ -187,7 +189,7 @@ fn of_call((event, tool): (&HostEvent, &HostCall), files: &GuardedFiles<'_>, dis
     let asked = || tool.arguments.iter().flat_map(|(_, member)| tools::all_strings(member)).flat_map(urls_of_files);
     let by_url = if tool.class == ToolClass::Web { asked().find_map(|path| look.read(&path)) } else { None };
     let by_path = by_path.or(for_later).or(by_url);
-    let joined = foreign::joined_texts(row.holds, &tool.arguments);
+    let joined = foreign_texts::joined(row.holds, &tool.arguments);
     let mut texts = texts.into_iter().chain(joined.iter().map(String::as_str));
     by_path.or_else(|| texts.find_map(|text| look.shell(event.host, text))).or_else(|| look.too_many())
 }
@@ -330,7 +332,7 @@ impl Look<'_> {
             .or_else(|| self.written_for_later(text, &facts))
             .or_else(|| self.starts_unguarded(text, &facts))
             .or_else(|| facts.unknown.then(|| self.unreadable(text).or_else(|| self.patterned(text))).flatten())
-            .or_else(|| (host == "codex").then(|| streamed::left_open(text, &facts)).flatten())
+            .or_else(|| (host == "codex").then(|| left_open(text, &facts)).flatten())
     }
 
     /// Whether every path leads through `names`, or all work is done there.

@@ -1,6 +1,7 @@
-//! What programs type into a terminal, as the text that a shell there reads. Pure.
+//! What programs type into a terminal, as the text that a shell there reads, and programs that take what is typed as code.
+//! Pure.
 
-use domain::shell::ShellCommand;
+use domain::shell::{ShellCommand, ShellFacts};
 
 use crate::program_name::pieces;
 
@@ -28,6 +29,13 @@ const LETTERS: [(&str, &str); 3] = [("Space", " "), ("Tab", "\t"), ("BTab", "\t"
 /// How the end of a line is written in a text that is typed.
 const WRITTEN_ENDS: [&str; 9] = ["^M", "^J", "\\r", "\\n", "\\015", "\\012", "\\x0d", "\\x0a", "\r"];
 
+/// Programs that take what is typed as code, and the options with which they do so all the same.
+const INTERACTIVE: [&str; 19] = [
+    "bash", "sh", "zsh", "dash", "fish", "ksh", "python", "python3", "ipython", "node", "deno", "bun", "irb", "ruby",
+    "perl", "psql", "mysql", "sqlite3", "ssh",
+];
+const STILL_INTERACTIVE: [&str; 6] = ["-i", "-l", "-s", "--login", "--interactive", "-il"];
+
 /// Whether `text` has a program type something.
 pub(crate) fn types(text: &str) -> bool {
     let has = |word: &str| pieces(text).any(|piece| piece == word);
@@ -51,6 +59,18 @@ pub(crate) fn typed(command: &ShellCommand) -> Option<String> {
     };
     let told: Vec<&str> = words[begin..].iter().copied().filter(|word| !word.starts_with('-')).collect();
     Some(WRITTEN_ENDS.iter().fold(told.join(" "), |text, end| text.replace(*end, "\n")))
+}
+
+/// Codex can type into a program that it left open, and no hook sees that: so none is opened that would run it.
+pub(crate) fn left_open(text: &str, facts: &ShellFacts) -> Option<String> {
+    if text.contains(['<', '|']) {
+        return None;
+    }
+    let opened = facts.commands.iter().find(|command| {
+        INTERACTIVE.contains(&command.name.as_str())
+            && command.argv.iter().skip(1).all(|word| STILL_INTERACTIVE.contains(&word.as_str()))
+    })?;
+    Some(format!("`{}` without a script would run what is typed into it, which no hook sees", opened.name))
 }
 
 /// What `tmux` sends, whose words are these: it puts nothing between them.

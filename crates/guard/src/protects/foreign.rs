@@ -12,14 +12,9 @@ use crate::hosts::HOSTS;
 use crate::no_paths;
 use crate::path_pattern::{holds, is_loose, literal, mark};
 use crate::program_name::pieces;
-use crate::shell_tools::script;
-use crate::tools::{Holds, strings};
 
 /// How many paths are put together of folders with settings and names that may be in them; a call with more is refused.
 const MAX_PARTS: usize = 4096;
-
-/// The member of a tool in which each element of a list is a text.
-const TEXTS: &str = "commands";
 
 /// How many names of one path are looked at that may be any; where there are more, each of them counts.
 const MAX_LOOSE: usize = 32;
@@ -149,17 +144,6 @@ impl Look<'_> {
         let names = self.names(folder);
         !self.is_above(&names) && self.is_guarded(&names, holds)
     }
-}
-
-/// The texts that lists of words among `arguments` are together, as `holds` says where they stand; each is looked at by itself,
-/// too, since it may be a text.
-pub(super) fn joined_texts(holds: &[Holds], arguments: &Object) -> Vec<String> {
-    let members = holds.iter().filter_map(|holds| match holds {
-        Holds::Shell(member) => Some(*member),
-        Holds::Path(_) | Holds::Patch(_) => None,
-    });
-    let lists = members.filter(|member| *member != TEXTS).filter_map(|member| arguments.get(member)).map(strings);
-    lists.filter(|words| words.len() > 1).flat_map(|words| [script(&words), words.join(" ")]).collect()
 }
 
 /// Why a call is refused that names `folder` and so many names that not all of them are looked for in it.

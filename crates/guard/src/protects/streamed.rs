@@ -23,13 +23,6 @@ const AWAITS: [&str; 5] = ["inotifywait", "sleep", "until", "watch", "while"];
 /// How a shell is told that a command goes on beside it, with a pipe to and from that.
 const COPROCESS: &str = "coproc";
 
-/// Programs that take what is typed as code, and the options with which they do so all the same.
-const INTERACTIVE: [&str; 19] = [
-    "bash", "sh", "zsh", "dash", "fish", "ksh", "python", "python3", "ipython", "node", "deno", "bun", "irb", "ruby",
-    "perl", "psql", "mysql", "sqlite3", "ssh",
-];
-const STILL_INTERACTIVE: [&str; 6] = ["-i", "-l", "-s", "--login", "--interactive", "-il"];
-
 /// Where files are that are no files of anybody.
 const OF_SYSTEM: [&str; 2] = ["/dev/", "/proc/"];
 
@@ -130,18 +123,6 @@ impl Look<'_> {
         }
         self.shell("", &text)
     }
-}
-
-/// Codex can type into a program that it left open, and no hook sees that: so none is opened that would run it.
-pub(super) fn left_open(text: &str, facts: &ShellFacts) -> Option<String> {
-    if text.contains(['<', '|']) {
-        return None;
-    }
-    let opened = facts.commands.iter().find(|command| {
-        INTERACTIVE.contains(&command.name.as_str())
-            && command.argv.iter().skip(1).all(|word| STILL_INTERACTIVE.contains(&word.as_str()))
-    })?;
-    Some(format!("`{}` without a script would run what is typed into it, which no hook sees", opened.name))
 }
 
 fn unread(program: &str, source: &str) -> String {

@@ -319,6 +319,7 @@ fn a_link_to_an_agent_is_that_agent_and_a_pattern_in_code_what_it_finds() {
     }
 }
 
+#[test]
 fn no_shell_runs_what_comes_by_a_pipe_or_is_not_there_yet() {
     use nix::sys::stat::Mode;
     let (_dir, kept, cwd) = linked();
