@@ -65,10 +65,16 @@ struct RunState {
     /// The approval that it waits for.
     waits: Option<String>,
     work: WorkedHere,
-    /// Where files for the user stand that are not kept yet.
-    files: Vec<PathBuf>,
+    files: RunFiles,
+}
+
+/// Files for the user.
+#[derive(Default)]
+struct RunFiles {
+    /// Where those stand that are not kept yet.
+    waiting: Vec<PathBuf>,
     /// The references of those that are.
-    media: Vec<String>,
+    kept: Vec<String>,
 }
 
 /// What was told last.
@@ -312,17 +318,17 @@ impl Run {
 
     /// A file for its user stands at `path`.
     pub(crate) fn brings(&self, path: PathBuf) {
-        self.state().files.push(path);
+        self.state().files.waiting.push(path);
     }
 
     /// The files that are not kept yet; once.
     pub(crate) fn brought(&self) -> Vec<PathBuf> {
-        std::mem::take(&mut self.state().files)
+        std::mem::take(&mut self.state().files.waiting)
     }
 
     /// A file for its user is kept.
     pub(crate) fn has_kept(&self, reference: String) {
-        self.state().media.push(reference);
+        self.state().files.kept.push(reference);
     }
 
     pub(crate) fn had_effect(&self) {
@@ -333,7 +339,7 @@ impl Run {
     pub(crate) fn answer(&self, run_id: TurnId, content: String) -> RunAnswer {
         let state = self.state();
         let thinking = Some(state.thinking.clone()).filter(|thinking| !thinking.is_empty());
-        RunAnswer { run_id, content, usage: state.usage, thinking, media: state.media.clone(), end: state.end }
+        RunAnswer { run_id, content, usage: state.usage, thinking, media: state.files.kept.clone(), end: state.end }
     }
 
     /// Whether it is about the prompt `text`, as it was sent or as the gates left it.
@@ -405,7 +411,7 @@ impl Run {
 
     /// The files for the user that are kept, as references.
     pub(crate) fn media(&self) -> Vec<String> {
-        self.state().media.clone()
+        self.state().files.kept.clone()
     }
 
     /// A piece of an answer, or all of it.

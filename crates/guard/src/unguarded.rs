@@ -181,15 +181,15 @@ impl UnguardedStart {
         variables.find(|name| sets(text, name)).or_else(|| loaded_in(text)).map(|name| self.without(name))
     }
 
-    /// Why `text` must not be put into the file `path`: it would stand in the place of this agent, and start it without its
-    /// hooks.
-    pub(crate) fn replaced_by(&self, path: &str, text: &str) -> Option<String> {
+    /// Whether the file `path` would be started where this agent is meant.
+    pub(crate) fn is_called_as(&self, path: &str) -> bool {
         let mut names = path.rsplit('/');
-        let is_own = names.next().is_some_and(|name| self.is_program(name));
-        let is_on_path = names.next().is_some_and(|folder| matches!(folder, "bin" | "sbin" | ".bin"));
-        if !is_own || !is_on_path {
-            return None;
-        }
+        names.next().is_some_and(|name| self.is_program(name))
+            && names.next().is_some_and(|folder| matches!(folder, "bin" | "sbin" | ".bin"))
+    }
+
+    /// Why `text` must not be put into a file that is called as this agent is: it would start it without its hooks.
+    pub(crate) fn put_by(&self, text: &str) -> Option<String> {
         let words: Vec<String> = pieces(text).map(str::to_owned).collect();
         let mut parts = words.split(|word| word == "--");
         parts.find_map(|part| self.told_by(part)).or_else(|| self.set_by(text))
@@ -206,10 +206,11 @@ impl UnguardedStart {
     fn copied_in(&self, facts: &ShellFacts) -> Option<String> {
         let says = |command: &ShellCommand| command.argv.iter().skip(1).any(|word| self.is_program(word));
         let is_asked = || facts.commands.iter().any(|command| ASKING.contains(&command.name.as_str()) && says(command));
-        let is_source = |word: &str| {
-            let folder = word.rsplit('/').nth(1);
-            let is_own = self.is_program(word) && folder.is_some_and(|folder| folder.ends_with("bin"));
-            is_own || (word.contains("$(") && is_asked())
+        let is_source = |word: &str| match (self.is_program(word), word.rsplit('/').nth(1)) {
+            (true, Some(folder)) => folder.ends_with("bin"),
+            // Where it lies is what another command says.
+            (true, None) => is_asked(),
+            (false, _) => word.contains("$(") && is_asked(),
         };
         let is_other = |word: &str| {
             let name = word.rsplit('/').next().unwrap_or(word);

@@ -113,7 +113,8 @@ mod tests {
             ("prettier --check a", None),
             ("prettier a", None),
             ("prettier --write **/*.ts", Some("")),
-            ("black a", Some("a")),
+            // It may be the value of an option, too.
+            ("black a", Some("a .")),
             ("black --check a", None),
             ("eslint --fix", Some(".")),
             ("eslint a", None),

@@ -97,14 +97,22 @@ fn unread_feeder(text: &str, facts: &ShellFacts) -> Option<String> {
         return Some(any);
     }
     let plain = text.replace("||", ";");
-    let mut is_seen = false;
+    let (mut is_seen, mut group): (bool, Vec<&str>) = (false, Vec::new());
     for run in plain.split([';', '\n', '&']) {
         let parts: Vec<&str> = run.split('|').map(str::trim).collect();
-        let Some(at) = parts.iter().position(|part| is_taker(part)) else { continue };
-        is_seen = true;
-        let mut feeders = parts[..at].iter().filter_map(|part| part.split_whitespace().next());
-        if let Some(name) = feeders.find(|name| !READABLE.contains(name)) {
-            return Some(name.to_owned());
+        let first = |part: &&'_ str| part.split_whitespace().next().unwrap_or_default().to_owned();
+        if let Some(at) = parts.iter().position(|part| is_taker(part)) {
+            is_seen = true;
+            let mut feeders = group.iter().chain(&parts[..at]).map(first).filter(|name| !name.is_empty());
+            if let Some(name) = feeders.find(|name| !READABLE.contains(&name.as_str())) {
+                return Some(name);
+            }
+        }
+        // Commands in brackets take together what they are fed.
+        match parts.split_last() {
+            Some((last, feeders)) if last.starts_with(['(', '{']) => group = feeders.to_vec(),
+            _ if run.contains([')', '}']) => group = Vec::new(),
+            _ => {}
         }
     }
     // Where it stands in another form, any program may feed it.

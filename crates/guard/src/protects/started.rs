@@ -98,8 +98,7 @@ impl Look<'_> {
         if let Some(path) = self.one_of(PROGRAM_FILES, paths) {
             return Some(read_at_start(path, &texts.find_map(in_code::told_in)?));
         }
-        let texts: Vec<&str> = texts.collect();
-        paths.iter().find_map(|path| replaced(path.as_ref(), &texts))
+        replaced(paths, &texts.collect::<Vec<&str>>())
     }
 
     /// Why `text`, of which `facts` tell, must not run: it writes such a file.
@@ -117,7 +116,7 @@ impl Look<'_> {
         if let Some(path) = self.one_of(PROGRAM_FILES, &facts.writes) {
             return Some(read_at_start(path, &in_code::in_part(text, facts)?));
         }
-        facts.writes.iter().find_map(|path| replaced(path, &[text]))
+        replaced(&facts.writes, &[text])
     }
 
     /// The first of `paths` that is one of `files`.
@@ -130,10 +129,11 @@ impl Look<'_> {
     }
 }
 
-/// Why one of `texts` must not be put into the file `path`, which is called as an agent is.
-fn replaced(path: &str, texts: &[&str]) -> Option<String> {
-    let replaces = |agent: &UnguardedStart| texts.iter().find_map(|text| agent.replaced_by(path, text));
-    UNGUARDED.iter().find_map(replaces)
+/// Why one of `texts` must not be put into one of `paths`, which is called as an agent is.
+fn replaced<P: AsRef<str>>(paths: &[P], texts: &[&str]) -> Option<String> {
+    // Each text is read once for each agent, however many paths there are.
+    let is_named = |agent: &&UnguardedStart| paths.iter().any(|path| agent.is_called_as(path.as_ref()));
+    UNGUARDED.iter().filter(is_named).find_map(|agent| texts.iter().find_map(|text| agent.put_by(text)))
 }
 
 fn loaded(path: &str) -> String {
