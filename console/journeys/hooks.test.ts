@@ -281,10 +281,10 @@ test("a rewrite is shown side by side, with whether it would apply", async () =>
 test("what the server refuses is said with its cause and what to do", async () => {
   const context = await rig.person();
   const page = await signedIn(context, gateway, "/hooks/new", "anna");
-  await page.getByLabel("URL").fill("http://localhost:1/check");
+  await page.getByLabel("URL").fill("http://127.0.0.1/check");
   await page.getByRole("button", { name: "Create hook" }).click();
   await page.locator("[data-cause=ssrf]").waitFor();
-  await expect.poll(() => page.getByLabel("URL").inputValue()).toBe("http://localhost:1/check");
+  await expect.poll(() => page.getByLabel("URL").inputValue()).toBe("http://127.0.0.1/check");
   await page.getByLabel("URL").fill("");
   await page.getByRole("button", { name: "Create hook" }).click();
   await page.getByText("This field is required.").waitFor();

@@ -144,7 +144,7 @@ test("Overview tab — summary card with event, type, scope, matcher.", async ()
 
 test("HTTP hook always returns error: SSRF block on loopback: Use a public/internal URL accessible from the gateway process", async () => {
   await go(page, "/hooks/new?from=notify");
-  await page.getByLabel("URL").fill("http://127.0.0.1:1/hook");
+  await page.getByLabel("URL").fill("http://127.0.0.1/hook");
   await page.getByRole("button", { name: "Create hook" }).click();
   const note = page.locator("form [data-cause=ssrf]");
   await expect.poll(() => note.innerText()).toMatch(/on the server itself or in a private network[\s\S]*Use a URL that the server may reach/);

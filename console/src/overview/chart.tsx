@@ -13,7 +13,7 @@ const GAP = 2;
 const FILLS = { allowed: "fill-accent", asked: "fill-ask", faults: "fill-fault", blocked: "fill-block" } as const;
 
 /** What the turns are looked for by in which hooks decided so. */
-const OUTCOMES = { allowed: "allowed", asked: "asked", faults: "faulted", blocked: "blocked" } as const;
+const OUTCOMES = { asked: "asked", faults: "faulted", blocked: "blocked" } as const;
 
 /** What hooks decided over time, and in how many turns, once that is known. Each bar leads to the turns of its time; the table below it is for those who do not see bars. */
 export function DecisionChart({ decisions, counts, span }: { decisions: DecisionsOverTime; counts: TurnCounts | undefined; span: Span }) {
@@ -41,7 +41,8 @@ export function DecisionChart({ decisions, counts, span }: { decisions: Decision
               <rect width="10" height="10" rx="2" className={FILLS[kind]} />
             </svg>
             {words.kinds[kind]} {decisions.total[kind].toLocaleString(language)}
-            {counts !== undefined && (
+            {/* A turn in which one call was refused has answers that allowed others: a count of turns says nothing of those. */}
+            {kind !== "allowed" && counts !== undefined && counts[OUTCOMES[kind]].turns > 0 && (
               <Link to="/turns" search={{ decision: OUTCOMES[kind], span, ...ofTenants(everywhere) } as never} className="text-accent underline max-sm:flex max-sm:min-h-11 max-sm:items-center">
                 {words.inTurns(countText(counts[OUTCOMES[kind]], language))}
               </Link>

@@ -19,14 +19,14 @@ import { Sign, type SignKind } from "../ui/sign.tsx";
 import { beginOf, isSpan, type Span, SpanSelect } from "../ui/span.tsx";
 import { When } from "../ui/when.tsx";
 import { took } from "../ui/took.ts";
-import type { GuardLine, GuardsSummary, HookChange, HookCounts, Payload, TurnLine, TurnOutcome } from "../wire/types.ts";
+import type { GuardLine, GuardsSummary, HookChange, HookCounts, Payload, TurnLine } from "../wire/types.ts";
 import { useConfigured, useHooks, useIsGone, useTenantNames } from "../wire/queries.ts";
 import { useMay, useWire } from "../wire/use-wire.ts";
 import { useLanguage, useWords } from "../words/use-words.ts";
 import { BlockedRow } from "./blocked-row.tsx";
 import { DecisionChart } from "./chart.tsx";
 import { turnsOf } from "./leads.ts";
-import { countText, countTurns, type TurnCounts } from "./turn-counts.ts";
+import { type CountedOutcome, countText, countTurns, type TurnCounts } from "./turn-counts.ts";
 
 type Overview = Payload<"overview.get">;
 
@@ -164,8 +164,8 @@ function Tiles({ overview, turns, span }: { overview: Overview; turns: TurnCount
   const words = useWords().overview;
   const language = useLanguage();
   const { counts } = overview.guards;
-  const count = (outcome: TurnOutcome): string => (turns === undefined ? "–" : countText(turns[outcome], language));
-  const isNone = (outcome: TurnOutcome): boolean => (turns?.[outcome].turns ?? 0) === 0;
+  const count = (outcome: CountedOutcome): string => (turns === undefined ? "–" : countText(turns[outcome], language));
+  const isNone = (outcome: CountedOutcome): boolean => (turns?.[outcome].turns ?? 0) === 0;
   const guard = (state: "tripped" | "broken" | "unproven" | "armed", to: string, search: object) => <Tile key={state} name={words.guards[state]} sign={GUARD_SIGNS[state]} count={counts[state].toLocaleString(language)} isQuiet={counts[state] === 0} to={to} search={search} />;
   return (
     <div className="grid grid-cols-[repeat(auto-fit,minmax(140px,1fr))] gap-2" data-testid="tiles">

@@ -7,7 +7,10 @@ export interface TurnCount {
   readonly isMore: boolean;
 }
 
-export type TurnCounts = Readonly<Record<TurnOutcome, TurnCount>>;
+/** What turns are counted by. */
+export type CountedOutcome = Exclude<TurnOutcome, "allowed">;
+
+export type TurnCounts = Readonly<Record<CountedOutcome, TurnCount>>;
 
 type Query = Pick<Params<"turns.list">, "since" | "allTenants">;
 
@@ -32,9 +35,9 @@ async function countOf(connection: Pick<PintleClient, "request">, query: Query, 
 
 /** How many turns came to what. The same question is asked as the list of turns asks, so that a number and the list behind it cannot differ. */
 export async function countTurns(connection: Pick<PintleClient, "request">, query: Query): Promise<TurnCounts> {
-  const of = (decision: TurnOutcome): Promise<TurnCount> => countOf(connection, query, decision);
-  const [allowed, asked, faulted, blocked] = await Promise.all([of("allowed"), of("asked"), of("faulted"), of("blocked")]);
-  return { allowed, asked, faulted, blocked };
+  const of = (decision: CountedOutcome): Promise<TurnCount> => countOf(connection, query, decision);
+  const [asked, faulted, blocked] = await Promise.all([of("asked"), of("faulted"), of("blocked")]);
+  return { asked, faulted, blocked };
 }
 
 /** A count as it is read. Pure. */
