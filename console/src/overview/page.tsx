@@ -174,8 +174,8 @@ function Tiles({ overview, turns, span }: { overview: Overview; turns: TurnCount
       {guard("unproven", "/hooks", { state: "unproven" })}
       {guard("armed", "/hooks", { state: "armed" })}
       {overview.approvalsWaiting !== null && <Tile name={words.waiting(overview.approvalsWaiting)} sign="ask" count={overview.approvalsWaiting.toLocaleString(language)} isQuiet={overview.approvalsWaiting === 0} to="/approvals" search={{}} />}
-      <Tile name={words.decided.blocked} sign="block" count={count("blocked")} isQuiet={isNone("blocked")} to="/turns" search={{ decision: "blocked", span }} />
-      <Tile name={words.decided.faults} sign="error" count={count("faulted")} isQuiet={isNone("faulted")} to="/turns" search={{ decision: "faulted", span }} />
+      <Tile name={words.decided.blocked(count("blocked"))} sign="block" count={count("blocked")} isQuiet={isNone("blocked")} to="/turns" search={{ decision: "blocked", span }} />
+      <Tile name={words.decided.faults(count("faulted"))} sign="error" count={count("faulted")} isQuiet={isNone("faulted")} to="/turns" search={{ decision: "faulted", span }} />
     </div>
   );
 }

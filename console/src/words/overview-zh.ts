@@ -9,7 +9,7 @@ export const overview: Words["overview"] = {
   lookAt: "请先检查这些",
   waiting: () => "待审批",
   kinds: { allowed: "允许", asked: "询问", faults: "故障", blocked: "阻止" },
-  decided: { blocked: "被阻止的轮次", faults: "有故障的轮次" },
+  decided: { blocked: () => "被阻止的轮次", faults: () => "有故障的轮次" },
   counts: "柱形按钩子的回答计数，同一轮次可有多个；故障即使阻止了操作，也计为故障。带链接的数字按轮次计数，与所指的列表一致。",
   inTurns: (n) => `共 ${n} 个轮次`,
   turns: "轮次",
