@@ -6,7 +6,6 @@ use std::io::IsTerminal as _;
 use clap::{Args, Subcommand};
 use domain::caller_role::CallerRole;
 use domain::health::{Health, Step};
-use domain::hook::Hook;
 use domain::store::StoreError;
 use gateway::{BadSettings, DoctorCommand, ForeignAgents, Gateway, GatewaySettings, Listening, News, link_user};
 use host::changes::Changes;
@@ -306,7 +305,7 @@ fn head(host: &Host, guards: &[GuardHealth]) -> Result<Vec<String>, CliError> {
         format!("  agents   {}", agents.join(", ")),
         format!("  store    {}", clean(&shown_store(config))),
     ];
-    lines.push(format!("  hooks    {}", standing(host, guards)));
+    lines.push(format!("  hooks    {}", standing(guards)));
     let rules = host.host_rules.rule_cache().rules();
     let acting = rules.hooks.iter().filter(|rule| rule.enabled).count();
     let tripped = rules.hooks.iter().filter(|rule| rule.tripped_at.is_some()).count() + rules.trips.len();
@@ -321,16 +320,13 @@ fn head(host: &Host, guards: &[GuardHealth]) -> Result<Vec<String>, CliError> {
     Ok(lines)
 }
 
-/// How many guards of the configuration stand how, those that somebody should look at behind the others. Of what runs
-/// inside the server, such as what an agent asks about, there is nothing to prove: it is armed, as the console counts it.
-fn standing(host: &Host, guards: &[GuardHealth]) -> String {
-    let is_inside = |hook: &Hook| session::guards(hook) && !guards.iter().any(|(name, _)| *name == hook.name);
-    let inside = host.loaded.config.hooks.iter().filter(|loaded| is_inside(&loaded.hook)).count();
+/// How many guards stand how, those that somebody should look at behind the others.
+fn standing(guards: &[GuardHealth]) -> String {
     let count = |is: &dyn Fn(&Health) -> bool| guards.iter().filter(|(_, health)| is(health)).count();
     let untrusted = count(&|health| matches!(health, Health::Unproven { step: Step::Trust, .. }));
     let unproven = count(&|health| matches!(health, Health::Unproven { step: Step::Answer, .. }));
     let broken = count(&|health| matches!(health, Health::Unproven { .. })) - untrusted - unproven;
-    let mut line = format!("{} armed", count(&Health::is_armed) + inside);
+    let mut line = format!("{} armed", count(&Health::is_armed));
     for (number, what) in [(unproven, "not proven yet"), (broken, "broken"), (untrusted, "untrusted")] {
         if number > 0 {
             line.push_str(&format!(", {number} {what}"));

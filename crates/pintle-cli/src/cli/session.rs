@@ -175,7 +175,7 @@ fn hook_of<'a>(config: &'a Config, path: &str) -> Option<&'a str> {
 pub(super) type GuardHealth = (HookName, Health);
 
 /// Whether a hook is there to stop tool calls.
-pub(super) fn guards(hook: &Hook) -> bool {
+fn guards(hook: &Hook) -> bool {
     [CheckpointKind::BeforeTool, CheckpointKind::ApproveTool].iter().any(|kind| hook.stages.get(*kind).is_some())
 }
 

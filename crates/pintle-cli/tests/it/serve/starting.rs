@@ -37,13 +37,6 @@ fn a_start_says_what_is_served() {
 }
 
 #[test]
-fn a_start_counts_as_armed_what_the_console_does() {
-    let mut server = Server::start(scripted(DONE, &format!("ask = ['list_dir']\n{WITH_TOKEN}")));
-    let head = server.until("rules ");
-    assert!(head.contains("  hooks    1 armed\n"), "{head}");
-}
-
-#[test]
 fn a_link_is_shown_on_a_terminal_and_nowhere_else() {
     let env = scripted(DONE, WITH_TOKEN);
     let mut command = env.command(PINTLE);
