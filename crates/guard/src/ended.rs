@@ -4,7 +4,7 @@
 use domain::matcher::Matcher;
 use domain::shell::{ShellCommand, ShellFacts};
 
-use crate::program_name::{SEARCHES, may_be};
+use crate::program_name::{SEARCHES, UNKNOWN, may_be};
 
 /// What names the guard in a text, in small letters.
 const MARKS: [&str; 2] = ["pintle", "guard.sock"];
@@ -34,9 +34,6 @@ const PROCESSES: &str = "/proc/";
 /// Programs whose patterns stand between slashes among other words.
 const OF_LINES: [&str; 6] = ["awk", "gawk", "gsed", "mawk", "nawk", "sed"];
 
-/// What stands in a word of which something is not known.
-const UNKNOWN: [char; 3] = ['$', '`', '…'];
-
 /// How many letters are said of a command that is refused: enough to know it by.
 const SAID: usize = 200;
 
@@ -65,7 +62,10 @@ pub(crate) fn refused(text: &str, facts: &ShellFacts) -> Option<String> {
 /// The same of `code` in any language, in which such commands stand as texts, or as lists of words.
 pub(crate) fn coded(code: &str) -> Option<String> {
     let plain: String = code.chars().filter(|letter| !matches!(letter, '"' | '\'' | '\\')).collect();
-    let plain = plain.replace(',', " ");
+    // Many blanks push nothing out of sight.
+    let lines =
+        plain.split('\n').map(|line| line.replace(',', " ").split_whitespace().collect::<Vec<&str>>().join(" "));
+    let plain = lines.collect::<Vec<String>>().join("\n");
     let is_all = |rest: &str| !rest.starts_with(|letter: char| letter.is_ascii_digit());
     if plain.split(FOR_ALL).skip(1).any(is_all) {
         return Some(said_of("kill(-1)"));
@@ -75,10 +75,16 @@ pub(crate) fn coded(code: &str) -> Option<String> {
     let names = ["kill", "pkill", "skill", "renice", "prlimit"];
     let mut places: Vec<usize> = names.iter().flat_map(|name| plain.match_indices(*name)).map(|(at, _)| at).collect();
     places.retain(|at| begins(*at));
-    places.iter().take(MOST_SAID).find_map(|at| {
+    if places.len() > MOST_SAID {
+        return Some(format!(
+            "it names programs that end others more often than the {MOST_SAID} times that are looked at"
+        ));
+    }
+    places.iter().find_map(|at| {
         let rest = &plain[*at..];
-        let end = rest.find([')', ']', '}', ';', '\n']).unwrap_or(rest.len()).min(LONGEST);
-        let argv: Vec<String> = rest.get(..end)?.split_whitespace().map(str::to_owned).collect();
+        let end = rest.find([')', ']', '}', ';', '\n']).unwrap_or(rest.len());
+        let end = rest.floor_char_boundary(end.min(LONGEST));
+        let argv: Vec<String> = rest[..end].split_whitespace().map(str::to_owned).collect();
         let command = ShellCommand { name: argv.first()?.clone(), argv, ..ShellCommand::default() };
         let is_marked = || {
             let small = command.argv.join(" ").to_lowercase();
@@ -372,6 +378,14 @@ fn between_slashes(code: &str) -> Vec<(String, bool)> {
 mod tests {
     use super::*;
     use crate::taken::tests::commands;
+
+    #[test]
+    fn what_stands_far_behind_is_seen_and_too_much_is_refused() {
+        let far = format!("os.system('kill{}pintle')", " ".repeat(2 * LONGEST));
+        let cut = format!("kill {}", "é".repeat(LONGEST));
+        let many = format!("{}pkill pintle", "kill x;".repeat(MOST_SAID));
+        assert!(coded(&far).is_some() && coded(&cut).is_none() && coded(&many).is_some());
+    }
 
     #[test]
     fn what_a_pattern_means_among_processes_is_told_as_the_program_does() {

@@ -57,6 +57,9 @@ pub(crate) const STARTERS: &[&str] = &[
     "zellij",
 ];
 
+/// What stands in a word of which something is not known.
+pub(crate) const UNKNOWN: [char; 3] = ['$', '`', '…'];
+
 /// Programs that look for texts, in many folders as a rule.
 pub(crate) const SEARCHES: [&str; 8] = ["grep", "egrep", "fgrep", "ggrep", "rg", "ag", "ack", "ugrep"];
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use domain::shell::{ShellCommand, ShellFacts};
 
-use crate::program_name::{STARTERS, copies, may_be, pieces};
+use crate::program_name::{STARTERS, UNKNOWN, copies, may_be, pieces};
 use crate::runners::starts_others;
 use crate::set_variables::{loaded_in, sets};
 
@@ -36,9 +36,6 @@ const OF_ALL: [&str; 5] = ["HOME", "LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRAR
 
 /// Programs that say where another one lies.
 const ASKING: [&str; 7] = ["command", "readlink", "realpath", "type", "whence", "where", "which"];
-
-/// What stands in the name of a program that is not known.
-const UNKNOWN: [char; 3] = ['$', '`', '…'];
 
 /// Functions that set a variable which they are told by its name.
 const FUNCTIONS: [&str; 2] = ["putenv", "setenv"];

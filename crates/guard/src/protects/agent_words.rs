@@ -12,9 +12,6 @@ use crate::unguarded::UnguardedStart;
 /// How many commands are looked at for links: a text that has more is not known in all parts.
 const MAX_LINKS: usize = 1000;
 
-/// What one file costs of the paths that are looked at.
-const COST: usize = 32;
-
 /// Programs by which what stands in a file becomes variables of what is started.
 const TAKES_VARIABLES: [&str; 8] = [".", "declare", "env", "eval", "export", "set", "source", "typeset"];
 
@@ -78,7 +75,7 @@ impl Look<'_> {
         let is_bare = words[..end].iter().any(|word| word == LISTED) || (takes_words && has_bare_words(text, agent));
         let is_env_open = facts.commands.iter().any(takes_unknown);
         let files = files_read(facts);
-        let all: Vec<Option<String>> = files.iter().map(|file| self.said_by(file)).collect();
+        let all: Vec<Option<String>> = files.iter().map(|file| self.said_in(file)).collect();
         let by_file = all.iter().flatten().find_map(|said| {
             let told: Vec<String> = said.split_whitespace().map(str::to_owned).collect();
             let by_word = || if takes_words && (is_bare || told.len() == 1) { agent.told_by(&told) } else { None };
@@ -90,13 +87,6 @@ impl Look<'_> {
         let is_harmless = || !words[..end].iter().any(|word| word == LISTED) && !facts.commands.iter().any(prints);
         let is_open = is_bare || is_env_open;
         by_file.or_else(|| (is_open && !is_known && !is_harmless()).then(|| agent.told_unknown()))
-    }
-
-    /// What the file `path` says.
-    fn said_by(&self, path: &str) -> Option<String> {
-        let left = self.left.get().saturating_sub(COST);
-        self.left.set(left);
-        if left == 0 { None } else { (self.disk.says)(path) }
     }
 }
 

@@ -8,7 +8,7 @@ use super::{Look, path_at};
 use crate::expanded::expanded;
 use crate::filled::named;
 use crate::made_names::{made_names, path_of_this_machine, saved_as, suffixes_of_variable, urls_of_files};
-use crate::program_name::SEARCHES;
+use crate::program_name::{SEARCHES, UNKNOWN};
 use crate::runners::{is_of_packages, letters_of_script};
 use crate::taken::{join, sources};
 
@@ -61,9 +61,6 @@ const PUTS: [&str; 8] = ["curl", "ditto", "patch", "perl", "rsync", "scp", "spon
 
 /// Programs whose last operand alone is written.
 const INTO_LAST: [&str; 6] = ["cp", "ditto", "install", "ln", "rsync", "scp"];
-
-/// What stands in a word of which something is not known.
-const UNKNOWN: [char; 3] = ['$', '`', '…'];
 
 impl Look<'_> {
     /// Why `text`, of which `facts` tell, must not run: it names what is guarded in parts.

@@ -7,6 +7,7 @@ use super::{Look, of_settings, path_at};
 use crate::filled::{copies_files, is_harmless, named};
 use crate::made_names::values;
 use crate::path_pattern::{holds, mark};
+use crate::program_name::UNKNOWN;
 use crate::taken::{Carried, carried, is_tar};
 use crate::unpacked::{unpacked, unpacked_alone};
 
@@ -15,9 +16,6 @@ const HIDDEN_TOO: [&str; 3] = ["dotglob", "globdots", "glob_dots"];
 
 /// How a text tells git the folder that it works in.
 const WORK_TREE: &str = "GIT_WORK_TREE=";
-
-/// What stands in a word of which something is not known.
-const UNKNOWN: [char; 3] = ['$', '`', '…'];
 
 /// How many words of a text cost as much as one path, where they are compared with a folder.
 const WORDS: usize = 8;

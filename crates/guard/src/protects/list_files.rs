@@ -22,9 +22,6 @@ const OF_FILES: &str = "::::";
 const OF_GIT: &str = "--pathspec-from-file";
 const GIT_CHANGES: [&str; 5] = ["checkout", "reset", "restore", "rm", "stash"];
 
-/// What one file costs of the paths that are looked at.
-const COST: usize = 32;
-
 impl Look<'_> {
     /// Why `text`, of which `facts` tell, must not run: it changes what files name that it takes for lists.
     pub(super) fn listed_in_files(&self, text: &str, facts: &ShellFacts) -> Option<String> {
@@ -72,12 +69,7 @@ impl Look<'_> {
 
     /// Why nothing must be changed that the file `list` names, from `folder`.
     fn named_in(&self, list: &str, folder: &str) -> Option<String> {
-        let left = self.left.get().saturating_sub(COST);
-        self.left.set(left);
-        if left == 0 {
-            return None;
-        }
-        let said = (self.disk.says)(list)?;
+        let said = self.said_in(list)?;
         let words = said.split(|letter: char| letter.is_whitespace() || letter == '\0');
         let lines = said.lines().filter(|line| line.contains(' ')).map(str::trim);
         let mut paths = words.chain(lines).filter(|word| word.contains(char::is_alphanumeric));

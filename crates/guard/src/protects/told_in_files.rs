@@ -6,14 +6,12 @@ use domain::shell::{ShellCommand, ShellFacts};
 use super::by_name::{behind, changed_by};
 use super::list_files::{Listed, TAKES_LINES, changes_files};
 use super::reached::LOOKS;
-use super::{Look, path_at};
+use super::{Look, MAX_LIST_BYTES, path_at};
 use crate::filled::named;
 use crate::made_names::{urls_of_files, values};
 use crate::path_pattern::visible;
+use crate::program_name::UNKNOWN;
 use crate::taken::{is_tar, join, tar};
-
-/// What stands in a word of which something is not known.
-const UNKNOWN: [char; 3] = ['$', '`', '…'];
 
 /// How many unknown parts of one word are looked at.
 const MAX_PARTS: usize = 8;
@@ -79,11 +77,16 @@ impl Look<'_> {
         self.deleted(&path.join("/")).is_some()
     }
 
-    /// What `file` says, as long as there is still something to be looked at.
+    /// What `file` says, as long as there is still something to be looked at. What is longer than is read names more than is
+    /// looked at: the rest of it must not pass unread.
     pub(super) fn said_in(&self, file: &str) -> Option<String> {
         let left = self.left.get().saturating_sub(COST);
         self.left.set(left);
-        if left == 0 { None } else { (self.disk.says)(file) }
+        let said = if left == 0 { None } else { (self.disk.says)(file) }?;
+        if said.len() >= MAX_LIST_BYTES {
+            self.left.set(0);
+        }
+        Some(said)
     }
 
     /// Why `command` must not take names, or what it is to do, from a file.
