@@ -195,10 +195,6 @@ impl Client {
                 }
                 Ok(Message::Ping(_) | Message::Pong(_)) => {}
                 // What a client still had to say is not read by then.
-                Err(tungstenite::Error::Io(error)) if error.kind() == std::io::ErrorKind::ConnectionReset => {
-                    return None;
-                }
-                // What a client still had to say is not read by then.
                 Err(tungstenite::Error::Io(error)) if error.kind() == ErrorKind::ConnectionReset => return None,
                 Ok(Message::Close(_)) | Err(tungstenite::Error::ConnectionClosed | tungstenite::Error::Protocol(_)) => {
                     return None;
