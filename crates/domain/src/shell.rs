@@ -1,8 +1,11 @@
 //! What is known of a shell text before it runs: who would be run, on what, and what cannot be known.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
+
+use crate::json::Object;
 
 /// A text that a shell would run, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,4 +71,59 @@ pub struct ShellCommand {
     pub cwd: String,
     /// The number of shells, wrappers and substitutions that the command stands in; 0 at the top.
     pub depth: u32,
+}
+
+/// The facts about the call that was read last: the hooks of one event all want those of the same one, and to compare a
+/// call takes far less than to read it.
+#[derive(Debug, Default)]
+pub struct LastRead(Mutex<Option<ReadCall>>);
+
+/// A call that was read.
+#[derive(Debug)]
+struct ReadCall {
+    name: String,
+    arguments: Object,
+    facts: Arc<ShellFacts>,
+}
+
+impl LastRead {
+    /// The facts about a call of the tool `name`: those of the last time if it is the same one, else what `read` says.
+    pub fn facts(&self, name: &str, arguments: &Object, read: impl FnOnce() -> Arc<ShellFacts>) -> Arc<ShellFacts> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(last) = &*last
+            && last.name == name
+            && last.arguments == *arguments
+        {
+            return last.facts.clone();
+        }
+        let facts = read();
+        *last = Some(ReadCall { name: name.to_owned(), arguments: arguments.clone(), facts: facts.clone() });
+        facts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::json::json;
+
+    #[test]
+    fn a_call_is_read_once_for_all_who_ask_about_it_and_anew_when_it_changes() {
+        let (last, times) = (LastRead::default(), Cell::new(0));
+        let asked = |name: &str, command: &str| {
+            let read = || {
+                times.set(times.get() + 1);
+                Arc::new(ShellFacts { unknown_why: format!("{name} {command}"), ..ShellFacts::default() })
+            };
+            last.facts(name, json!({ "command": command }).as_object().unwrap(), read).unknown_why.clone()
+        };
+        let calls =
+            [("exec", "ls", 1), ("exec", "ls", 1), ("exec", "rm x", 2), ("other", "rm x", 3), ("exec", "ls", 4)];
+        for (name, command, so_far) in calls {
+            assert_eq!(asked(name, command), format!("{name} {command}"));
+            assert_eq!(times.get(), so_far, "{name} {command}");
+        }
+    }
 }

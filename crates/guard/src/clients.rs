@@ -7,7 +7,7 @@ use std::sync::Arc;
 use domain::checkpoint::AgentInfo;
 use domain::id::HookName;
 use domain::json::Object;
-use domain::shell::{ShellCommand, ShellFacts, ShellKind, ShellText};
+use domain::shell::{LastRead, ShellCommand, ShellFacts, ShellKind, ShellText};
 use domain::tool::{CallPlace, ToolCall};
 
 use crate::event::{HostCall, HostEvent, HostWhat};
@@ -221,12 +221,14 @@ pub struct ClientKnowledge {
     /// Where it works; nothing where nobody knows.
     folder: Option<PathBuf>,
     agent_uuid: String,
+    /// What was read of its calls last.
+    read: LastRead,
 }
 
 impl ClientKnowledge {
     /// What is known of `client`, if anybody knows it, which works in `folder`, if anybody knows that.
     pub fn new(client: Option<&'static GuardHost>, folder: Option<PathBuf>, agent_uuid: String) -> Self {
-        Self { client, folder, agent_uuid }
+        Self { client, folder, agent_uuid, read: LastRead::default() }
     }
 
     /// The rows of tools that rules know as `name`.
@@ -281,10 +283,11 @@ impl AgentInfo for ClientKnowledge {
     }
 
     fn shell(&self, name: &str, arguments: &Object) -> Arc<ShellFacts> {
-        match &self.folder {
+        let read = || match &self.folder {
             Some(folder) => self.facts(name, arguments, folder),
             None => from_afar(self.facts(name, arguments, Path::new(NOWHERE))),
-        }
+        };
+        self.read.facts(name, arguments, read)
     }
 
     fn place(&self, _name: &str) -> CallPlace {

@@ -23,4 +23,4 @@ pub use command_hook::{CommandHook, CommandHookSpec};
 pub use environment::{ChildEnv, INSIDE_EXEC, child_environment, first_environment};
 pub use hook::{ProcessHook, ProcessSpec, SpawnCheck};
 pub use mounting::{EntryError, mount, mount_entry};
-pub use platform::{PeerProcess, ProcessStat, peer_of_pid, peer_of_tcp, raise_open_files};
+pub use platform::{PeerProcess, ProcessStat, give_back_code, peer_of_pid, peer_of_tcp, raise_open_files};

@@ -27,4 +27,4 @@ pub(crate) use linux::{
     read_into, start, watched, widen,
 };
 #[cfg(target_os = "linux")]
-pub use linux::{ProcessStat, peer_of_pid, peer_of_tcp, raise_open_files};
+pub use linux::{ProcessStat, give_back_code, peer_of_pid, peer_of_tcp, raise_open_files};

@@ -1,12 +1,12 @@
 //! What hooks may know of the agent whose turn it is.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use domain::checkpoint::AgentInfo;
 use domain::id::{AgentId, HookName};
 use domain::json::Object;
-use domain::shell::ShellFacts;
+use domain::shell::{LastRead, ShellFacts};
 use domain::tool::{Annotations, CallPlace};
 
 use crate::models::Models;
@@ -21,15 +21,7 @@ pub(super) struct TurnAgentInfo {
     agents: Vec<AgentId>,
     /// The id under which rules know the agent.
     agent_uuid: String,
-    /// The shell text that was read last: the hooks of one event all want the same one.
-    read: Mutex<Option<ReadShell>>,
-}
-
-/// A shell text that was read.
-struct ReadShell {
-    name: String,
-    arguments: Object,
-    facts: Arc<ShellFacts>,
+    read: LastRead,
 }
 
 impl TurnAgentInfo {
@@ -39,7 +31,7 @@ impl TurnAgentInfo {
         agents: Vec<AgentId>,
         agent_uuid: String,
     ) -> Self {
-        Self { tools, models, owners, agents, agent_uuid, read: Mutex::default() }
+        Self { tools, models, owners, agents, agent_uuid, read: LastRead::default() }
     }
 }
 
@@ -91,15 +83,7 @@ impl AgentInfo for TurnAgentInfo {
         if self.owners.contains_key(name) {
             return Arc::default();
         }
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) = &*read
-            && last.name == name
-            && last.arguments == *arguments
-        {
-            return last.facts.clone();
-        }
-        let facts = Arc::new(self.tools.shell_facts(name, arguments).unwrap_or_default());
-        *read = Some(ReadShell { name: name.to_owned(), arguments: arguments.clone(), facts: facts.clone() });
-        facts
+        let read = || Arc::new(self.tools.shell_facts(name, arguments).unwrap_or_default());
+        self.read.facts(name, arguments, read)
     }
 }

@@ -8,7 +8,7 @@ use domain::checkpoint::{AgentInfo, CheckpointKind};
 use domain::id::{AgentId, HookName};
 use domain::identity::{ForeignEvent, ForeignPlace, ForeignResult};
 use domain::json::{Object, Value};
-use domain::shell::ShellFacts;
+use domain::shell::{LastRead, ShellFacts};
 use domain::tool::CallPlace;
 use guard::clients::facts_of_call;
 use guard::tools::ToolRow;
@@ -28,6 +28,8 @@ pub(crate) struct HostKnowledge {
     pub(crate) agent: AgentId,
     /// The id under which rules know the agent.
     pub(crate) agent_uuid: String,
+    /// What was read of its calls last.
+    pub(crate) read: LastRead,
 }
 
 impl AgentInfo for HostKnowledge {
@@ -53,7 +55,7 @@ impl AgentInfo for HostKnowledge {
 
     fn shell(&self, name: &str, arguments: &Object) -> Arc<ShellFacts> {
         let Some(row) = self.tool.filter(|row| row.canonical == name) else { return Arc::default() };
-        facts_of_call(row, arguments, (&self.cwd, &self.workspace))
+        self.read.facts(name, arguments, || facts_of_call(row, arguments, (&self.cwd, &self.workspace)))
     }
 
     fn place(&self, _name: &str) -> CallPlace {

@@ -39,6 +39,10 @@ const LOCK_TIME: Duration = Duration::from_millis(100);
 /// How often a daemon looks whether its socket is still where hooks look for it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
+/// After how long without a question the memory of the program's code is given back: an agent pauses for less between its
+/// calls, and a person for more.
+const REST_AFTER: Duration = Duration::from_secs(5);
+
 /// Hooks that listen to the daemon: its socket, which nobody else has.
 pub(crate) struct Listening {
     listener: UnixListener,
@@ -114,21 +118,32 @@ impl Listening {
         let desk = Arc::new(Counter { desk, key: self.key, began, heard: heard.clone(), room });
         let lost = self.is_lost();
         tokio::pin!(lost);
+        let last_heard = || began + Duration::from_millis(heard.load(Ordering::Relaxed));
+        let mut rested = None;
         loop {
-            let silent_since = began + Duration::from_millis(heard.load(Ordering::Relaxed));
+            let silent_since = last_heard();
             let over = idle.map(|idle| silent_since + idle);
+            let rest = (rested != Some(silent_since)).then(|| silent_since + REST_AFTER);
             let accepted = tokio::select! {
                 () = stop.cancelled() => break,
                 // Nobody could ask it, and the lock would keep the next one out.
                 () = &mut lost => break,
                 () = sleep_until(over) => {
                     // Somebody may wait for a person, and somebody may have asked since.
-                    let asked_since = began + Duration::from_millis(heard.load(Ordering::Relaxed)) > silent_since;
-                    if asked_since || !tasks.is_empty() {
+                    if last_heard() > silent_since || !tasks.is_empty() {
                         continue_later().await;
                         continue;
                     }
                     break;
+                }
+                () = sleep_until(rest) => {
+                    // Somebody may have asked since, and be followed by others.
+                    if last_heard() == silent_since {
+                        process::give_back_code()
+                            .unwrap_or_else(|error| tracing::debug!(%error, "the code stays in memory"));
+                        rested = Some(silent_since);
+                    }
+                    continue;
                 }
                 accepted = self.listener.accept() => accepted,
             };

@@ -10,6 +10,7 @@ use domain::checkpoint::{CheckpointKind, ObservedEvent};
 use domain::id::{AgentId, CallId, TurnId};
 use domain::identity::Identity;
 use domain::json::{Object, Value};
+use domain::shell::LastRead;
 use domain::tool::{ToolCall, ToolOutput};
 use engine::{Approvals, Asker, Dispatcher, Stopped};
 use guard::tools::{ToolClass, shell_texts};
@@ -377,6 +378,7 @@ impl WorkedEvent<'_> {
             workspace: self.place.workspace.clone(),
             agent: AgentId::from(agent),
             agent_uuid,
+            read: LastRead::default(),
         };
         // Where nobody waits here, the question is kept, and the call comes back with it.
         let bell = (self.way == AskWay::Hold).then(|| -> Arc<dyn Asker> { Arc::new(Bell(news)) });

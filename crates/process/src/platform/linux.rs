@@ -22,6 +22,7 @@ use nix::unistd::{Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, getpid, getp
 use super::ADOPTER_NAME;
 
 mod adopter;
+mod code;
 mod files;
 mod handle;
 mod image;
@@ -30,6 +31,7 @@ mod processes;
 mod raw;
 mod words;
 
+pub use code::give_back_code;
 pub use files::raise_open_files;
 pub(crate) use files::{read_into, watched};
 pub(crate) use handle::{Adopter, Order};
