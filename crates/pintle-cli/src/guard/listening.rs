@@ -39,8 +39,8 @@ const LOCK_TIME: Duration = Duration::from_millis(100);
 /// How often a daemon looks whether its socket is still where hooks look for it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// After how long without a question the memory of the program's code is given back: an agent pauses for less between its
-/// calls, and a person for more.
+/// After how long without a question the memory of the program's code is given back, once for each such silence. In a
+/// gateway, which may have other work, what that needs is mapped again at once.
 const REST_AFTER: Duration = Duration::from_secs(5);
 
 /// Hooks that listen to the daemon: its socket, which nobody else has.
