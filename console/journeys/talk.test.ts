@@ -83,6 +83,8 @@ test("an approval whose call changed is asked about again, with what it was befo
   // Meanwhile a rule comes that looks elsewhere.
   await rule(page, scripted("elsewhere", "^list_dir$", { decision: "allow", updatedInput: { toolInput: { path: "./sub" } } }, { may_rewrite: true }));
   await page.getByRole("button", { name: "Approve once" }).click();
+  // The list is opened once the new question stands: what comes to it later waits until it is asked for.
+  await page.locator("[data-kind=approval]").filter({ hasText: "./sub" }).waitFor();
   await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Approvals" }).click();
   await page.locator("[data-row]").filter({ hasText: "./sub" }).click();
   await page.getByRole("heading", { name: "What it was before" }).waitFor();
