@@ -1,51 +1,52 @@
 //! Asks the daemon once: connects, proves both sides, sends the question, hears the answer.
 
-use std::io::{self, Read as _};
+use std::io::{self, BufReader};
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use nix::errno::Errno;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, getsockopt, socket, sockopt::PeerCredentials};
 use nix::unistd::geteuid;
 
 use crate::account;
 use crate::frame::{self, DaemonAnswer, Question, Ruled};
 use crate::key;
 use crate::options::{AskedDaemon, Options};
-use crate::start::{self, FoundDaemon, is_away};
+use crate::start::{self, FoundDaemon, LOOK_EVERY, is_away};
+use crate::waiting::{WaitedStream, Waiting};
 
 /// How long a hook that wants no answer stays so that the daemon sees which agent started it: many times what a daemon
 /// takes that has something else to do, and little for an agent that waits for its hook.
 const SEEN_TIME: Duration = Duration::from_millis(500);
 
-/// What is heard while a hook asks.
+/// The bytes of an answer that are read at once: most are shorter.
+const ANSWER_BYTES: usize = 1 << 10;
+
+/// Why there is no ruling.
 #[derive(Debug)]
-pub enum AskOutcome {
-    /// A person is asked.
-    Held,
-    /// The daemon has ruled.
-    Ruled(Ruled),
-    /// Nobody will answer, and why.
-    Nobody(String),
-    /// No daemon can be reached or started, and why.
+pub enum Unanswered {
+    /// No daemon can be reached or started.
     Away(String),
-    /// Somebody wants the hook to end.
-    Signal,
+    /// For any other reason.
+    Otherwise(String),
 }
 
-/// Asks `question`, and tells what is heard. Returns when nothing more will be.
-pub fn ask(options: &Options, question: &Question, told: &Sender<AskOutcome>) {
-    let heard = match find(options).and_then(|daemon| Ok((connect(&daemon)?, daemon))) {
-        Ok((Connected::To(stream), daemon)) => match answered(stream, &daemon, question, told) {
-            Ok(ruled) => AskOutcome::Ruled(ruled),
-            Err(error) => AskOutcome::Nobody(error.to_string()),
-        },
-        Ok((Connected::Away(error), _)) => AskOutcome::Away(error.to_string()),
-        Err(error) => AskOutcome::Nobody(error.to_string()),
-    };
-    // The hook has ended by itself if nobody listens.
-    drop(told.send(heard));
+impl From<io::Error> for Unanswered {
+    fn from(error: io::Error) -> Self {
+        Self::Otherwise(error.to_string())
+    }
+}
+
+/// Asks `question`, and waits for the ruling.
+///
+/// # Errors
+/// There is none, whatever the reason.
+pub fn ask(options: &Options, question: &Question, waiting: &Waiting) -> Result<Ruled, Unanswered> {
+    let daemon = find(options)?;
+    let stream = connect(&daemon, waiting)?;
+    Ok(answered(WaitedStream { stream, waiting }, &daemon, question)?)
 }
 
 fn find(options: &Options) -> io::Result<FoundDaemon> {
@@ -57,56 +58,52 @@ fn find(options: &Options) -> io::Result<FoundDaemon> {
     }
 }
 
-fn answered(
-    mut stream: UnixStream,
-    daemon: &FoundDaemon,
-    question: &Question,
-    told: &Sender<AskOutcome>,
-) -> io::Result<Ruled> {
-    let asked = question.to_bytes();
+fn answered(mut stream: WaitedStream<'_>, daemon: &FoundDaemon, question: &Question) -> io::Result<Ruled> {
+    let (asked, waiting) = (question.to_bytes(), stream.waiting);
     frame::write(&mut stream, &asked)?;
     if !question.wants_answer() {
-        stream.set_read_timeout(Some(SEEN_TIME))?;
         // The daemon closes the connection once it has seen who asks, and says nothing.
-        stream.read_exact(&mut [0]).ok();
+        waiting.within(stream.stream.as_fd(), SEEN_TIME)?;
         return Ok(Ruled::default());
     }
     // Read as late as this: a daemon that was started just now may have made it.
     let key = key::read(&daemon.key_file)?;
+    let mut answers = BufReader::with_capacity(ANSWER_BYTES, stream);
     loop {
-        let bytes = frame::read(&mut stream)?;
+        let bytes = frame::read(&mut answers)?;
         match DaemonAnswer::of_bytes(&bytes, &key, &asked).map_err(io::Error::other)? {
-            DaemonAnswer::Held => drop(told.send(AskOutcome::Held)),
+            DaemonAnswer::Held => waiting.for_a_person(),
             DaemonAnswer::Ruled(ruled) => return Ok(ruled),
         }
     }
 }
 
-/// Whether a daemon listens.
-enum Connected {
-    To(UnixStream),
-    /// None does, and none could be started.
-    Away(io::Error),
-}
-
 /// Connects to the daemon, which is started if nobody listens.
-fn connect(daemon: &FoundDaemon) -> io::Result<Connected> {
-    match to(&daemon.socket) {
+fn connect(daemon: &FoundDaemon, waiting: &Waiting) -> Result<UnixStream, Unanswered> {
+    match to(&daemon.socket, waiting) {
         Err(error) if is_away(&error) => {
-            if let Err(error) = start::start(daemon) {
-                return Ok(Connected::Away(error));
-            }
-            match start::wait(|| to(&daemon.socket)) {
-                Err(error) if is_away(&error) => Ok(Connected::Away(error)),
-                connected => connected.map(Connected::To),
-            }
+            start::start(daemon).map_err(|error| Unanswered::Away(error.to_string()))?;
+            start::wait(waiting, || to(&daemon.socket, waiting)).map_err(|error| match is_away(&error) {
+                true => Unanswered::Away(error.to_string()),
+                false => error.into(),
+            })
         }
-        connected => connected.map(Connected::To),
+        connected => Ok(connected?),
     }
 }
 
-fn to(socket: &Path) -> io::Result<UnixStream> {
-    let stream = UnixStream::connect(socket)?;
-    let peer = getsockopt(&stream, PeerCredentials)?;
-    if peer.uid() == geteuid().as_raw() { Ok(stream) } else { Err(io::Error::other("another user listens there")) }
+fn to(path: &Path, waiting: &Waiting) -> io::Result<UnixStream> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let ours = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+    let address = UnixAddr::new(path)?;
+    loop {
+        match nix::sys::socket::connect(ours.as_raw_fd(), &address) {
+            Ok(()) => break,
+            // More hooks wait there than it takes at once.
+            Err(Errno::EAGAIN) => waiting.pause(LOOK_EVERY)?,
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let peer = getsockopt(&ours, PeerCredentials)?;
+    if peer.uid() == geteuid().as_raw() { Ok(ours.into()) } else { Err(io::Error::other("another user listens there")) }
 }

@@ -1,21 +1,18 @@
 //! The client: one question, and one document in answer, before the host's deadline.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read, Write as _};
 use std::process::exit;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Mutex, OnceLock, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::OnceLock;
+use std::time::Instant;
 
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
-
-use crate::asking::{self, AskOutcome};
+use crate::asking::{Unanswered, ask};
 use crate::frame::{MAX_PAYLOAD_BYTES, Question, Ruled};
 use crate::key;
 use crate::options::Options;
+use crate::waiting::{WaitedInput, Waiting};
 
-/// How long the daemon has until its first word, whatever the deadline: one that says nothing for so long is stuck.
-const FIRST_WORD: Duration = Duration::from_secs(28);
+/// How much of the input is read at once, in bytes: most calls are shorter.
+const CHUNK_BYTES: usize = 8 << 10;
 
 /// The exit code for a wrong command line: with a text on standard error, most hosts refuse the call then.
 const WRONG_USE: i32 = 2;
@@ -23,19 +20,15 @@ const WRONG_USE: i32 = 2;
 /// The refusal of this host at this event, once they are known.
 static REFUSAL: OnceLock<&str> = OnceLock::new();
 
-/// Held by whoever writes the document; never given back.
-static LAST_WORD: Mutex<()> = Mutex::new(());
-
 /// Answers the host: asks the daemon of `options`, and ends this process. No other thread may run yet: each one would hear
 /// the signals that this one waits for. `payload` is what the host says, where somebody has read it already.
 pub fn run(options: Options, payload: Option<Vec<u8>>, began: Instant) -> ! {
-    let signals = caught();
-    let blocked = pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&signals), None);
+    let waiting = Waiting::until(began, options.deadline);
     let refusal = REFUSAL.get_or_init(|| guard::panic_deny(&options.host, &options.event));
     let objects_to_nothing = guard::no_objection(&options.host).filter(|_| options.allows_away);
     std::panic::set_hook(Box::new(|_| end(0, REFUSAL.get().map_or(b"", |text| text.as_bytes()), b"")));
-    let ruled = match blocked {
-        Ok(()) => wait(options, payload, signals, began),
+    let ruled = match waiting {
+        Ok(waiting) => answer(&options, payload, &waiting),
         Err(error) => Err(Unanswered::Otherwise(format!("signals cannot be caught: {error}"))),
     };
     match (ruled, objects_to_nothing) {
@@ -60,66 +53,10 @@ pub fn wrong_use(why: &str) -> ! {
     exit(WRONG_USE);
 }
 
-/// Why there is no ruling.
-enum Unanswered {
-    /// No daemon can be reached or started.
-    Away(String),
-    /// For any other reason.
-    Otherwise(String),
-}
-
-impl From<&str> for Unanswered {
-    fn from(why: &str) -> Self {
-        Self::Otherwise(why.to_owned())
-    }
-}
-
-/// The signals that somebody may end a hook with.
-fn caught() -> SigSet {
-    use Signal::{
-        SIGABRT, SIGALRM, SIGHUP, SIGINT, SIGPIPE, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
-    };
-    [SIGABRT, SIGALRM, SIGHUP, SIGINT, SIGPIPE, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU]
-        .into_iter()
-        .collect()
-}
-
-/// Waits for the ruling, but not beyond the deadline.
-fn wait(options: Options, payload: Option<Vec<u8>>, signals: SigSet, began: Instant) -> Result<Ruled, Unanswered> {
-    let (tell, heard) = mpsc::channel();
-    let end = began + options.deadline;
-    let mut until = began + options.deadline.min(FIRST_WORD);
-    let signalled = tell.clone();
-    start(move || {
-        if signals.wait().is_ok() {
-            drop(signalled.send(AskOutcome::Signal));
-        }
-    })?;
-    start(move || work(&options, payload, &tell))?;
-    loop {
-        match heard.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            Ok(AskOutcome::Held) => until = end,
-            Ok(AskOutcome::Ruled(ruled)) => return Ok(ruled),
-            Ok(AskOutcome::Nobody(why)) => return Err(Unanswered::Otherwise(why)),
-            Ok(AskOutcome::Away(why)) => return Err(Unanswered::Away(why)),
-            Ok(AskOutcome::Signal) => return Err("the host wants no answer any more".into()),
-            Err(RecvTimeoutError::Timeout) => return Err("the guard did not answer in time".into()),
-            Err(RecvTimeoutError::Disconnected) => return Err("the guard cannot be asked".into()),
-        }
-    }
-}
-
-fn start(work: impl FnOnce() + Send + 'static) -> Result<(), Unanswered> {
-    let started = thread::Builder::new().spawn(work).map(drop);
-    started.map_err(|error| Unanswered::Otherwise(format!("no thread can be started: {error}")))
-}
-
 /// Reads what the host says, and asks.
-fn work(options: &Options, payload: Option<Vec<u8>>, tell: &Sender<AskOutcome>) {
-    match question(options, payload) {
-        Ok(question) => asking::ask(options, &question, tell),
-        Err(error) => drop(tell.send(AskOutcome::Nobody(error.to_string()))),
-    }
+fn answer(options: &Options, payload: Option<Vec<u8>>, waiting: &Waiting) -> Result<Ruled, Unanswered> {
+    let payload = payload.map_or_else(|| heard(WaitedInput(waiting)), Ok)?;
+    ask(options, &question(options, payload)?, waiting)
 }
 
 /// All that the host says.
@@ -127,7 +64,7 @@ fn work(options: &Options, payload: Option<Vec<u8>>, tell: &Sender<AskOutcome>) 
 /// # Errors
 /// It cannot be read, or is longer than what is read.
 pub fn said() -> io::Result<Vec<u8>> {
-    let payload = heard()?;
+    let payload = heard(io::stdin().lock())?;
     if payload.len() > MAX_PAYLOAD_BYTES {
         return Err(io::Error::other("the host says more than the guard reads"));
     }
@@ -135,14 +72,13 @@ pub fn said() -> io::Result<Vec<u8>> {
 }
 
 /// What the host says, or one byte more of it than is read: the daemon then refuses it, and keeps that it did.
-fn heard() -> io::Result<Vec<u8>> {
-    let mut payload = Vec::new();
-    io::stdin().lock().take(MAX_PAYLOAD_BYTES as u64 + 1).read_to_end(&mut payload)?;
+fn heard(input: impl Read) -> io::Result<Vec<u8>> {
+    let mut payload = Vec::with_capacity(CHUNK_BYTES);
+    input.take(MAX_PAYLOAD_BYTES as u64 + 1).read_to_end(&mut payload)?;
     Ok(payload)
 }
 
-fn question(options: &Options, payload: Option<Vec<u8>>) -> io::Result<Question> {
-    let payload = payload.map_or_else(heard, Ok)?;
+fn question(options: &Options, payload: Vec<u8>) -> io::Result<Question> {
     let wanted = guard::host(&options.host).map_or(&[][..], |host| host.environment);
     let variable = |name: &&str| Some(((*name).to_owned(), std::env::var(name).ok()?));
     Ok(Question {
@@ -158,11 +94,12 @@ fn question(options: &Options, payload: Option<Vec<u8>>) -> io::Result<Question>
     })
 }
 
-/// Writes the document in one piece, and ends. Whoever comes second waits for the end.
+/// Writes the document in one piece, and ends.
 fn end(code: i32, stdout: &[u8], stderr: &[u8]) -> ! {
-    let _last = LAST_WORD.lock().unwrap_or_else(PoisonError::into_inner);
     // Straight to the descriptor: the handle of the library would keep what stands behind the last line break.
-    nix::unistd::write(io::stderr(), stderr).ok();
+    if !stderr.is_empty() {
+        nix::unistd::write(io::stderr(), stderr).ok();
+    }
     let mut rest = stdout;
     while !rest.is_empty() {
         match nix::unistd::write(io::stdout(), rest) {

@@ -20,6 +20,9 @@ pub const MAX_PAYLOAD_BYTES: usize = 16 << 20;
 /// Longest frame, in bytes: a payload, and room for everything beside it.
 pub const MAX_FRAME_BYTES: usize = MAX_PAYLOAD_BYTES + (1 << 20);
 
+/// The longest frame for which room is made at once, in bytes: more is reserved only as it comes in.
+const SMALL_BYTES: usize = 64 << 10;
+
 /// Most variables, or words of a command line, in one question.
 const MAX_LISTED: usize = 256;
 
@@ -108,7 +111,7 @@ pub fn read(from: &mut impl Read) -> io::Result<Vec<u8>> {
     if length > MAX_FRAME_BYTES {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "the frame is too long"));
     }
-    let mut frame = Vec::new();
+    let mut frame = Vec::with_capacity(length.min(SMALL_BYTES));
     let got = from.take(length as u64).read_to_end(&mut frame)?;
     if got == length { Ok(frame) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }

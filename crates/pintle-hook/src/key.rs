@@ -2,13 +2,18 @@
 
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
+use nix::fcntl::OFlag;
 use nix::unistd::geteuid;
 
 /// The bytes of a key.
 pub const KEY_BYTES: usize = 32;
+
+/// A pipe in the place of a file is opened at once: whoever put it there must not make a hook wait for its other end until
+/// the host loses patience, and runs the call.
+pub(crate) const NEVER_WAITS: OFlag = OFlag::O_NONBLOCK;
 
 /// Reads the key in `file`.
 ///
@@ -27,7 +32,7 @@ pub fn read(file: &Path) -> io::Result<[u8; KEY_BYTES]> {
 /// # Errors
 /// It cannot be opened, or it is not so.
 pub(crate) fn own(file: &Path) -> io::Result<File> {
-    let opened = File::open(file)?;
+    let opened = File::options().read(true).custom_flags(NEVER_WAITS.bits()).open(file)?;
     let metadata = opened.metadata()?;
     if metadata.uid() != geteuid().as_raw() {
         return Err(io::Error::other("it belongs to another user"));

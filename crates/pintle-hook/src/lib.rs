@@ -2,7 +2,7 @@
 //!
 //! [`frame`] is what goes over the socket, in both directions, and knows no file and no clock; [`key`] the key that proves
 //! an answer; [`options`] the command line that an installation writes; [`asking`] asks once; [`start`] brings a daemon
-//! up where none listens; [`account`] finds the daemon of whoever runs the hook. [`client`] puts them together: exactly one
+//! up where none listens; [`account`] finds the daemon of whoever runs the hook; [`waiting`] says how long all of it may take. [`client`] puts them together: exactly one
 //! document leaves, before the host's deadline.
 
 pub mod account;
@@ -12,3 +12,4 @@ pub mod frame;
 pub mod key;
 pub mod options;
 pub mod start;
+pub mod waiting;

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use nix::fcntl::{Flock, FlockArg, OFlag};
 
-use crate::key;
+use crate::key::{self, NEVER_WAITS};
+use crate::waiting::Waiting;
 
 /// The name of the file that says how the daemon is started, beside the key file.
 pub const START_FILE: &str = "start";
@@ -32,7 +33,7 @@ const EVERY: Duration = Duration::from_secs(2);
 const WAIT: Duration = if cfg!(debug_assertions) { Duration::from_secs(3) } else { Duration::from_millis(150) };
 
 /// How often a hook looks whether the daemon listens.
-const LOOK_EVERY: Duration = Duration::from_millis(3);
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(3);
 
 /// Longest file that says how the daemon is started, in bytes; an environment with a long path takes some thousands.
 const MAX_START_BYTES: u64 = 1 << 20;
@@ -89,7 +90,9 @@ impl Start {
 /// Nothing says how, or it cannot be started.
 pub(crate) fn start(daemon: &FoundDaemon) -> io::Result<()> {
     let folder = daemon.key_file.parent().unwrap_or(Path::new("/"));
-    let mark = File::options().create(true).truncate(false).write(true).open(folder.join(MARK_FILE))?;
+    let mut options = File::options();
+    let mark = options.create(true).truncate(false).write(true).custom_flags(NEVER_WAITS.bits());
+    let mark = mark.open(folder.join(MARK_FILE))?;
     // Whoever holds it starts one now.
     let Ok(mark) = Flock::lock(mark, FlockArg::LockExclusiveNonblock) else { return Ok(()) };
     let metadata = mark.metadata()?;
@@ -121,7 +124,7 @@ pub(crate) fn start(daemon: &FoundDaemon) -> io::Result<()> {
 /// Where the daemon writes what it has to say: for its user alone, behind what is there. The daemon keeps it small.
 fn log(folder: &Path) -> io::Result<File> {
     let mut options = File::options();
-    options.create(true).append(true).mode(0o600).custom_flags(OFlag::O_NOFOLLOW.bits());
+    options.create(true).append(true).mode(0o600).custom_flags((OFlag::O_NOFOLLOW | NEVER_WAITS).bits());
     options.open(folder.join(LOG_FILE))
 }
 
@@ -133,13 +136,13 @@ pub(crate) fn is_away(error: &io::Error) -> bool {
 /// Tries `connect` until the daemon that was started listens.
 ///
 /// # Errors
-/// It does not.
-pub(crate) fn wait(connect: impl Fn() -> io::Result<UnixStream>) -> io::Result<UnixStream> {
+/// It does not, or nobody waits any more.
+pub(crate) fn wait(waiting: &Waiting, connect: impl Fn() -> io::Result<UnixStream>) -> io::Result<UnixStream> {
     let began = Instant::now();
     loop {
         match connect() {
             Err(error) if is_away(&error) && began.elapsed() < WAIT => {
-                std::thread::sleep(LOOK_EVERY);
+                waiting.pause(LOOK_EVERY)?;
             }
             connected => return connected,
         }

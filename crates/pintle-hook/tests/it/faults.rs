@@ -171,6 +171,21 @@ fn a_key_that_is_not_the_users_alone_proves_nothing() {
 }
 
 #[test]
+fn a_pipe_in_the_place_of_the_key_is_not_waited_for() {
+    let world = World::new();
+    std::fs::remove_file(world.key()).unwrap();
+    nix::unistd::mkfifo(&world.key(), nix::sys::stat::Mode::S_IRUSR).unwrap();
+    let daemon = world.daemon(|mut stream| {
+        let bytes = asked(&mut stream);
+        frame::write(&mut stream, &ruled("{}").to_bytes(&KEY, &bytes)).ok();
+    });
+    let left = world.run(LONG);
+    check_refused(&left, "refused: ");
+    assert!(left.took < Duration::from_secs(5), "{left:?}");
+    daemon.join().unwrap();
+}
+
+#[test]
 fn a_host_that_ends_its_hook_gets_the_refusal_first() {
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGALRM, Signal::SIGUSR1] {
         let world = World::new();

@@ -1,0 +1,177 @@
+//! How long a hook waits: for bytes of its host or its daemon, never beyond its deadline, and no longer once a signal says
+//! that nobody wants its answer.
+//!
+//! Everything happens in one thread, which asks before it reads whether there is something: a second one would cost more
+//! than the whole question.
+
+use std::cell::Cell;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+
+/// How long the daemon has until its first word, whatever the deadline: one that says nothing for so long is stuck.
+const FIRST_WORD: Duration = Duration::from_secs(28);
+
+/// A file, and what it is to be ready for.
+type Waited<'a> = (BorrowedFd<'a>, PollFlags);
+
+/// What ends the waiting of one hook.
+#[derive(Debug)]
+pub struct Waiting {
+    signals: SignalFd,
+    /// Until when is waited: for the first word, and once that was said, for the ruling.
+    until: Cell<Instant>,
+    deadline: Instant,
+}
+
+impl Waiting {
+    /// Waits no longer than `deadline` after `began`. From here on, no signal that somebody may end a hook with ends it: no
+    /// other thread may run yet, since each one would take them.
+    ///
+    /// # Errors
+    /// The signals cannot be caught.
+    pub fn until(began: Instant, deadline: Duration) -> io::Result<Self> {
+        let caught = caught();
+        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&caught), None)?;
+        let signals = SignalFd::with_flags(&caught, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+        let until = Cell::new(began + deadline.min(FIRST_WORD));
+        Ok(Self { signals, until, deadline: began + deadline })
+    }
+
+    /// The daemon has said its first word: a person is asked, who has until the deadline.
+    pub fn for_a_person(&self) {
+        self.until.set(self.deadline);
+    }
+
+    /// Waits until `file` is `ready`, or has ended.
+    ///
+    /// # Errors
+    /// The time is over, or nobody wants the answer any more.
+    pub fn ready(&self, file: BorrowedFd<'_>, ready: PollFlags) -> io::Result<()> {
+        if self.is_ready(Some((file, ready)), self.until.get())? { Ok(()) } else { Err(late()) }
+    }
+
+    /// Waits until `file` has something to be read, or has ended, but no longer than `time`.
+    ///
+    /// # Errors
+    /// The time of the whole hook is over, or nobody wants the answer any more.
+    pub fn within(&self, file: BorrowedFd<'_>, time: Duration) -> io::Result<()> {
+        self.some_time(Some((file, PollFlags::POLLIN)), time)
+    }
+
+    /// Waits for `time`.
+    ///
+    /// # Errors
+    /// The time of the whole hook is over, or nobody wants the answer any more.
+    pub fn pause(&self, time: Duration) -> io::Result<()> {
+        self.some_time(None, time)
+    }
+
+    fn some_time(&self, file: Option<Waited<'_>>, time: Duration) -> io::Result<()> {
+        let (until, end) = (self.until.get(), Instant::now() + time);
+        if self.is_ready(file, until.min(end))? || end < until { Ok(()) } else { Err(late()) }
+    }
+
+    /// Whether `file` gets ready until `end`. Also where it is over already: what is there is taken.
+    fn is_ready(&self, file: Option<Waited<'_>>, end: Instant) -> io::Result<bool> {
+        let signals = (self.signals.as_fd(), PollFlags::POLLIN);
+        let mut files = [signals, file.unwrap_or(signals)].map(|(file, ready)| PollFd::new(file, ready));
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            // Rounded up: what is left of the last millisecond would be waited for in turns of none.
+            let left = PollTimeout::try_from(left + Duration::from_micros(999)).unwrap_or(PollTimeout::MAX);
+            match poll(&mut files, left) {
+                Err(Errno::EINTR) => continue,
+                Err(error) => return Err(error.into()),
+                Ok(_) => {}
+            }
+            if files[0].any() != Some(false) {
+                return Err(io::Error::other("the host wants no answer any more"));
+            }
+            if file.is_some() && files[1].any() != Some(false) {
+                return Ok(true);
+            }
+            if end <= Instant::now() {
+                return Ok(false);
+            }
+        }
+    }
+}
+
+fn late() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "the guard did not answer in time")
+}
+
+/// The signals that somebody may end a hook with.
+fn caught() -> SigSet {
+    use Signal::{
+        SIGABRT, SIGALRM, SIGHUP, SIGINT, SIGPIPE, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
+    };
+    [SIGABRT, SIGALRM, SIGHUP, SIGINT, SIGPIPE, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU]
+        .into_iter()
+        .collect()
+}
+
+/// Standard input, which is read only where there is something.
+#[derive(Clone, Copy, Debug)]
+pub struct WaitedInput<'a>(pub &'a Waiting);
+
+impl Read for WaitedInput<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let input = io::stdin();
+        loop {
+            self.0.ready(input.as_fd(), PollFlags::POLLIN)?;
+            // Straight from the descriptor: what the handle of the library had read already, nobody would wait for.
+            match nix::unistd::read(&input, bytes) {
+                // The host, which has the other end, may have made it one that never waits.
+                Err(Errno::EAGAIN | Errno::EINTR) => {}
+                read => return Ok(read?),
+            }
+        }
+    }
+}
+
+/// A connection that never waits by itself.
+#[derive(Debug)]
+pub struct WaitedStream<'a> {
+    /// The connection.
+    pub stream: UnixStream,
+    /// How long is waited.
+    pub waiting: &'a Waiting,
+}
+
+impl Read for WaitedStream<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        loop {
+            // Asked first: hardly ever is an answer there already.
+            self.waiting.ready(self.stream.as_fd(), PollFlags::POLLIN)?;
+            match self.stream.read(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => return read,
+            }
+        }
+    }
+}
+
+impl Write for WaitedStream<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            match self.stream.write(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.waiting.ready(self.stream.as_fd(), PollFlags::POLLOUT)?;
+                }
+                written => return written,
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
