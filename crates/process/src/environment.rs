@@ -88,10 +88,13 @@ pub fn child_environment(
 /// usually 2 MiB.
 const MAX_ENVIRONMENT_BYTES: u64 = 2 << 20;
 
+/// Room for nearly every environment, in bytes: what fits is read in one piece.
+const USUAL_ENVIRONMENT_BYTES: usize = 8 << 10;
+
 /// The environment with which the process `pid`, which runs since `since`, was started; none where it has ended, where it
 /// hides it, or where nothing is left of it. Source: proc_pid_environ(5).
 pub fn first_environment((pid, since): (u32, u64)) -> Option<Vec<(OsString, OsString)>> {
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(USUAL_ENVIRONMENT_BYTES);
     let environ = File::open(format!("/proc/{pid}/environ")).ok()?;
     environ.take(MAX_ENVIRONMENT_BYTES + 1).read_to_end(&mut bytes).ok()?;
     let is_whole = u64::try_from(bytes.len()).is_ok_and(|length| length <= MAX_ENVIRONMENT_BYTES);

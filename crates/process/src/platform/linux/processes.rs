@@ -1,7 +1,7 @@
 //! The processes that have come to the host.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 
 use nix::unistd::{Pid, getpid};
@@ -21,6 +21,10 @@ pub(crate) fn children() -> Vec<ChildProcess> {
     let all = pids.filter_map(|entry| ChildProcess::read(entry.file_name().to_str()?.parse().ok()?));
     all.filter(|child| child.parent == getpid().as_raw() && !living.contains(&Pid::from_raw(child.pid))).collect()
 }
+
+/// Room for what the system says of a process up to the last field that is read here: its id, a name of at most 64 bytes,
+/// each of which may be written as two, and twenty numbers.
+const STAT_BYTES: usize = 1024;
 
 /// What the system says of a process. Source: proc_pid_stat(5).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +48,10 @@ pub struct ProcessStat {
 impl ProcessStat {
     /// What is said of the process `pid`, if there is one.
     pub fn of(pid: u32) -> Option<Self> {
-        Self::read(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+        let mut bytes = [0; STAT_BYTES];
+        // The system hands out at once as much of it as there is room for.
+        let length = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut bytes).ok()?;
+        Self::read(bytes.get(..length)?)
     }
 
     fn read(stat: &[u8]) -> Option<Self> {
@@ -52,16 +59,13 @@ impl ProcessStat {
         // terminal.
         let (begins, ends) = (stat.iter().position(|it| *it == b'(')?, stat.iter().rposition(|it| *it == b')')?);
         let name = String::from_utf8_lossy(stat.get(begins + 1..ends)?).into_owned();
-        let fields: Vec<&str> = std::str::from_utf8(&stat[ends + 1..]).ok()?.split_ascii_whitespace().collect();
-        Some(Self {
-            name,
-            parent: fields.get(1)?.parse().ok()?,
-            group: fields.get(2)?.parse().ok()?,
-            session: fields.get(3)?.parse().ok()?,
-            terminal: fields.get(4)?.parse().ok()?,
-            has_ended: *fields.first()? == "Z",
-            since: fields.get(19)?.parse().ok()?,
-        })
+        let mut fields = std::str::from_utf8(stat.get(ends + 1..)?).ok()?.split_ascii_whitespace();
+        let has_ended = fields.next()? == "Z";
+        let (parent, group) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+        let (session, terminal) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+        // Fourteen others stand between.
+        let since = fields.nth(14)?.parse().ok()?;
+        Some(Self { name, parent, group, session, terminal, has_ended, since })
     }
 }
 
@@ -104,10 +108,18 @@ mod tests {
         let stat = of("a) (b) Z 1");
         assert_eq!((stat.name.as_str(), stat.parent, stat.group, stat.has_ended), ("a) (b) Z 1", 7, 8, false));
         assert_eq!((stat.since, stat.session, stat.terminal), (4711, 8, 0));
-        for cut in ["", "12", "12 (a", "12 (a) S 7"] {
+        // A name need not be text, and may be cut within a character.
+        let stat = ProcessStat::read(&[&b"12 (a\xff) (\xc3)"[..], fields.as_bytes()].concat()).unwrap();
+        assert_eq!((stat.name.as_str(), stat.parent, stat.since), ("a\u{fffd}) (\u{fffd}", 7, 4711));
+        let ended = ProcessStat::read(b"12 (a) Z 1 12 12 34816 12 4 0 0 0 0 0 0 0 0 20 0 1 0 5 0").unwrap();
+        assert_eq!((ended.has_ended, ended.session, ended.terminal, ended.since), (true, 12, 34816, 5));
+        for cut in ["", "12", "12 (a", "12 (a) S 7", "12 (a) S 7 8 8 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0"] {
             assert_eq!(ProcessStat::read(cut.as_bytes()), None, "{cut}");
         }
-        assert_eq!(ProcessStat::of(std::process::id()).unwrap().parent, std::os::unix::process::parent_id());
+        let (own, line) = (std::process::id(), fs::read("/proc/self/stat").unwrap());
+        assert!(line.len() < STAT_BYTES, "{}", line.len());
+        assert_eq!(ProcessStat::of(own), ProcessStat::read(&line));
+        assert_eq!(ProcessStat::of(own).unwrap().parent, std::os::unix::process::parent_id());
         assert_eq!(ProcessStat::of(u32::MAX), None);
     }
 }
