@@ -2,7 +2,7 @@
 //!
 //! [`listening`] takes questions from hooks that `pintle-hook` runs as, [`question_room`] bounds how many are in
 //! memory, [`working`] answers one, with what `pintle-guard` knows of its host; [`links`] follows the paths of a call
-//! to where they lead; [`hook_door`] is all of that as one task, for a daemon and for a gateway, [`set_up`] how a hook
+//! to where they lead; [`hook_door`] is all of that as one piece, for a daemon and for a gateway, [`set_up`] how a hook
 //! would start it, and [`daemon_process`] which process does it; [`folders`] keeps the configurations of the folders
 //! warm, [`sessions`] what is known of the hosts' sessions, [`kept_sessions`] the same for whoever asks beside the
 //! daemon, [`open_matters`] what is open between two events of one, [`session_files`] where sessions are written down,

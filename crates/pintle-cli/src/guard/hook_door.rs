@@ -1,11 +1,13 @@
-//! The hook door: hooks are heard, their sessions looked after and the agents of new ones met, as parts of one task. The
+//! The hook door: hooks are heard, their sessions looked after and the agents of new ones met, as one piece of work. The
 //! same for a daemon and for a gateway.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
 use host::config::Env;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::folders::Folders;
 use super::host_files::moved_folders;
@@ -47,9 +49,53 @@ impl HookDoor {
         let Self { listening, desk, env } = self;
         let (looked_after, looked) = (stop.child_token(), desk.clone());
         let served = async {
-            listening.serve(desk, (stop.clone(), idle)).await;
+            as_task(listening.serve(desk, (stop.clone(), idle))).await;
             looked_after.cancel();
         };
         tokio::join!(served, looked.look_after(&env, &looked_after), looked.meet(&env, &looked_after));
+    }
+}
+
+/// Does `work` where the system's news arrive, on the threads of the runtime: whoever waits here may be on another one,
+/// to which each hook would be handed and back. It ends when nobody waits for it, and what it panics with goes on here.
+async fn as_task(work: impl Future<Output = ()> + Send + 'static) {
+    let done = AbortOnDropHandle::new(tokio::spawn(work)).await;
+    if let Err(error) = done
+        && let Ok(panic) = error.try_into_panic()
+    {
+        resume_unwind(panic);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    #[should_panic(expected = "nobody is heard")]
+    async fn a_panic_goes_on_where_the_work_is_waited_for() {
+        as_task(async { panic!("nobody is heard") }).await;
+    }
+
+    #[tokio::test]
+    async fn work_ends_when_nobody_waits_for_it() {
+        let (held, ended) = oneshot::channel::<()>();
+        {
+            let work = as_task(async move {
+                let _held = held;
+                pending::<()>().await;
+            });
+            tokio::pin!(work);
+            tokio::select! {
+                biased;
+                () = &mut work => panic!("it has no end"),
+                () = ready(()) => {}
+            }
+        }
+        assert!(ended.await.is_err());
     }
 }

@@ -115,7 +115,8 @@ impl Listening {
         let tasks = TaskTracker::new();
         let (began, heard) = (Instant::now(), Arc::new(AtomicU64::new(0)));
         let room = QuestionRoom::new();
-        let desk = Arc::new(Counter { desk, key: self.key, began, heard: heard.clone(), room });
+        let (key, user) = (self.key, geteuid().as_raw());
+        let desk = Arc::new(Counter { desk, key, user, began, heard: heard.clone(), room });
         let lost = self.is_lost();
         tokio::pin!(lost);
         let last_heard = || began + Duration::from_millis(heard.load(Ordering::Relaxed));
@@ -254,6 +255,8 @@ struct TakenQuestion<'a> {
 struct Counter {
     desk: Arc<Desk>,
     key: [u8; KEY_BYTES],
+    /// The user of this process, whose hooks alone are answered.
+    user: u32,
     began: Instant,
     /// The milliseconds from `began` to the newest question.
     heard: Arc<AtomicU64>,
@@ -264,7 +267,7 @@ impl Counter {
     async fn take(&self, mut stream: UnixStream, stop: &CancellationToken) -> io::Result<()> {
         // Looked for first: nobody finds a host above a hook, or above a shell of a hook, that has ended.
         let peer = stream.peer_cred()?;
-        if peer.uid() != geteuid().as_raw() {
+        if peer.uid() != self.user {
             return Err(io::Error::other(format!("user {} asked", peer.uid())));
         }
         let hook = peer.pid().and_then(|pid| u32::try_from(pid).ok()).and_then(ProcessStat::of);

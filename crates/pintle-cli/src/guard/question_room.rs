@@ -57,7 +57,8 @@ impl QuestionRoom {
         } else {
             None
         };
-        let mut frame = Vec::new();
+        // A small one comes in one piece. What a longer one says of itself reserves nothing: room is made as it comes.
+        let mut frame = Vec::with_capacity(length.min(SMALL_BYTES));
         let got = timed(READ_TIME, stream.take(length as u64).read_to_end(&mut frame)).await?;
         if got == length { Ok((frame, large)) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
@@ -115,6 +116,22 @@ mod tests {
         for hook in [one.1, two.1, three.1] {
             hook.await.unwrap().unwrap();
         }
+    }
+
+    #[tokio::test]
+    async fn a_small_question_has_as_much_room_as_it_needs() {
+        let (room, tasks) = (QuestionRoom::new(), TaskTracker::new());
+        for length in [0, 1, 1000, SMALL_BYTES] {
+            let (mut hook, written) = asked(&tasks, length);
+            let (frame, _) = room.read(&mut hook).await.unwrap();
+            assert_eq!(frame, vec![7; length]);
+            assert!(length < 32 || frame.capacity() == length, "{length}: {}", frame.capacity());
+            written.await.unwrap().unwrap();
+        }
+        let (mut hook, mut cut) = UnixStream::pair().unwrap();
+        cut.write_all(&[0, 0, 0, 9, 7]).await.unwrap();
+        drop(cut);
+        assert_eq!(room.read(&mut hook).await.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 
     #[tokio::test]
