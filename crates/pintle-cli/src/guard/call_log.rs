@@ -58,12 +58,21 @@ pub(crate) fn note(
     let content = |arguments: &Object| digest(&call_content(&tool.native, &Value::Object(arguments.clone())));
     let before = changed.map(|_| content(&tool.arguments));
     let asked = Asked { ids, content: content(changed.unwrap_or(&tool.arguments)), before };
-    let file = file(places, event.session_id().as_str());
-    if let Some(folder) = file.parent().filter(|folder| !folder.exists()) {
-        fs::create_dir_all(folder)?;
-    }
     let line = format!("{}\n", serde_json::to_string(&asked).map_err(io::Error::other)?);
-    File::options().append(true).create(true).mode(0o600).open(file)?.write_all(line.as_bytes())
+    opened(places, event.session_id().as_str())?.write_all(line.as_bytes())
+}
+
+/// The file of `session`, open at its end. Its folder is made where it is missed: nearly always it is there.
+fn opened(places: &GuardPlaces, session: &str) -> io::Result<File> {
+    let file = file(places, session);
+    let open = || File::options().append(true).create(true).mode(0o600).open(&file);
+    match open() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(folder(places))?;
+            open()
+        }
+        opened => opened,
+    }
 }
 
 /// The calls that the guard was asked about in `sessions`.
@@ -170,6 +179,19 @@ mod tests {
         note(&places, &event, (&tool, Some(&object("after")))).unwrap();
         let counts = [&["before"][..], &["after"], &["before", "after"], &["after", "after"]];
         assert_eq!(counts.map(|commands| unknown(&places, commands)), [0, 0, 1, 1]);
+    }
+
+    #[test]
+    fn a_folder_that_somebody_removes_is_made_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let places = places(dir.path());
+        let (event, tool) = asked("s", "x");
+        for _ in 0..2 {
+            note(&places, &event, (&tool, None)).unwrap();
+            assert_eq!(unknown(&places, &["x"]), 0);
+            fs::remove_dir_all(folder(&places)).unwrap();
+            assert_eq!(unknown(&places, &["x"]), 1);
+        }
     }
 
     #[test]

@@ -55,9 +55,13 @@ impl HookStarter {
             return Some(self.process);
         }
         let host = guard::host(host)?;
-        let above = std::iter::successors(Some(self.process.0), |pid| Some(ProcessStat::of(*pid)?.parent));
-        let pid = above.take(MAX_ABOVE).find(|pid| host_program::is_of(host, *pid))?;
-        Some((pid, ProcessStat::of(pid)?.since))
+        // Read again, because it may have ended meanwhile. Of each one it is read first since when it runs: if another one
+        // has its number by the time its program is looked at, what is told is a process that has ended.
+        let with_stat = |pid: u32| Some((pid, ProcessStat::of(pid)?));
+        let above = std::iter::successors(with_stat(self.process.0), |(_, stat)| with_stat(stat.parent));
+        let (pid, stat) =
+            above.take(MAX_ABOVE).find(|(pid, stat)| host_program::is_of_named(host, (*pid, stat.name.as_str())))?;
+        Some((pid, stat.since))
     }
 }
 

@@ -37,9 +37,25 @@ pub(crate) fn version_of_process(host: &GuardHost, pid: u32) -> Option<String> {
 
 /// Whether the process `pid` runs `host`, by the package of what it runs or by its name.
 pub(crate) fn is_of(host: &GuardHost, pid: u32) -> bool {
+    runs(host, pid, || ProcessStat::of(pid).is_some_and(|stat| stat.name == host.id))
+}
+
+/// The same of the process `pid` that has this `name`.
+pub(super) fn is_of_named(host: &GuardHost, (pid, name): (u32, &str)) -> bool {
+    runs(host, pid, || name == host.id)
+}
+
+/// The same of one of which `is_named` says whether its name is the host's.
+fn runs(host: &GuardHost, pid: u32, is_named: impl FnOnce() -> bool) -> bool {
     let is_called = |program: &Path| program.file_stem().is_some_and(|name| name == host.id);
-    let runs_it = |program: &PathBuf| is_called(program) || version_of(host, program).is_some();
-    programs_of(pid).iter().any(runs_it) || ProcessStat::of(pid).is_some_and(|stat| stat.name == host.id)
+    let is_packaged = |program: &Path| version_of(host, program).is_some();
+    let program = program_of(pid);
+    // Each call asks this: what costs least is looked at first, and packages last.
+    if program.as_deref().is_some_and(is_called) || is_named() {
+        return true;
+    }
+    program.as_deref().is_some_and(is_packaged)
+        || script_of(pid, program.as_deref()).is_some_and(|script| is_called(&script) || is_packaged(&script))
 }
 
 /// The version of the package that `program` belongs to, if that is one of `host`.
@@ -70,15 +86,30 @@ const INTERPRETERS: [&str; 7] = ["node", "bun", "deno", "python", "sh", "bash", 
 /// What the process `pid` may run: its program, and the script that this interprets. Other words are what somebody told the
 /// host, such as the folder of a project, which has a package of its own.
 fn programs_of(pid: u32) -> Vec<PathBuf> {
-    let folder = PathBuf::from(format!("/proc/{pid}"));
-    let program = fs::read_link(folder.join("exe")).ok();
-    let name = program.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
-    let has_script = name.is_some_and(|name| INTERPRETERS.iter().any(|interpreter| name.starts_with(interpreter)));
-    let (words, cwd) = (fs::read(folder.join("cmdline")).unwrap_or_default(), fs::read_link(folder.join("cwd")).ok());
-    let words = words.split(|byte| *byte == 0).take(MAX_WORDS).filter_map(|word| std::str::from_utf8(word).ok());
-    let script = words.skip(1).find(|word| !word.starts_with('-') && word.contains('/')).filter(|_| has_script);
-    let script = script.map(|word| cwd.as_deref().unwrap_or(Path::new("/")).join(word));
+    let program = program_of(pid);
+    let script = script_of(pid, program.as_deref());
     program.into_iter().chain(script).collect()
+}
+
+/// The file that the process `pid` runs.
+fn program_of(pid: u32) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/exe")).ok()
+}
+
+/// The script that `program` interprets in the process `pid`.
+fn script_of(pid: u32, program: Option<&Path>) -> Option<PathBuf> {
+    let name = program?.file_name()?.to_str()?;
+    if !INTERPRETERS.iter().any(|interpreter| name.starts_with(interpreter)) {
+        return None;
+    }
+    let words = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let words = words.split(|byte| *byte == 0).take(MAX_WORDS).filter_map(|word| std::str::from_utf8(word).ok());
+    let script = Path::new(words.skip(1).find(|word| !word.starts_with('-') && word.contains('/'))?);
+    if script.is_absolute() {
+        return Some(script.to_owned());
+    }
+    let cwd = fs::read_link(format!("/proc/{pid}/cwd")).ok();
+    Some(cwd.as_deref().unwrap_or(Path::new("/")).join(script))
 }
 
 /// The version that the package of `file` says, if it is one of `host`.
@@ -154,17 +185,24 @@ mod tests {
         fs::write(dir.path().join("package.json"), r#"{"name": "@google/gemini-cli", "version": "0.61.0"}"#).unwrap();
         let script = dir.path().join("gemini.js");
         fs::write(&script, "read line").unwrap();
-        let mut child =
-            std::process::Command::new("sh").arg(&script).stdin(std::process::Stdio::piped()).spawn().unwrap();
-        // A process that has just begun has no words yet.
-        while fs::read(format!("/proc/{}/cmdline", child.id())).unwrap().is_empty() {
-            std::thread::yield_now();
+        let qwen = guard::host("qwen").unwrap();
+        for word in [script.as_path(), Path::new("./gemini.js")] {
+            let mut command = std::process::Command::new("sh");
+            let command = command.arg(word).current_dir(dir.path()).stdin(std::process::Stdio::piped());
+            let mut child = command.spawn().unwrap();
+            let pid = child.id();
+            // A process that has just begun has no words yet.
+            while fs::read(format!("/proc/{pid}/cmdline")).unwrap().is_empty() {
+                std::thread::yield_now();
+            }
+            assert_eq!(version_of_process(host, pid).as_deref(), Some("0.61.0"), "{}", word.display());
+            assert_eq!(version_of_process(qwen, pid), None);
+            assert!(is_of(host, pid) && !is_of(qwen, pid));
+            assert!(is_of_named(host, (pid, "sh")) && is_of_named(qwen, (pid, "qwen")));
+            assert!(!is_of_named(qwen, (pid, "sh")));
+            drop(child.stdin.take());
+            child.wait().unwrap();
         }
-        assert_eq!(version_of_process(host, child.id()).as_deref(), Some("0.61.0"));
-        assert_eq!(version_of_process(guard::host("qwen").unwrap(), child.id()), None);
-        assert!(is_of(host, child.id()) && !is_of(guard::host("qwen").unwrap(), child.id()));
-        drop(child.stdin.take());
-        child.wait().unwrap();
         // What a program is told to work on says nothing of it.
         let mut command = std::process::Command::new("tail");
         let mut child = command.arg("-f").arg(&script).stdout(std::process::Stdio::null()).spawn().unwrap();

@@ -261,10 +261,8 @@ impl KnownSession {
 
     /// A session that somebody resumed has another process: who is below that one is below the agent. Whether it is so.
     fn follow(&mut self, process: Option<(u32, u64)>) -> bool {
-        if self.told.runs() {
-            return false;
-        }
-        let is_moved = process.is_some() && process != self.told.process;
+        // Nearly every event comes from the same process as the one before: nobody looks then whether that still runs.
+        let is_moved = process.is_some() && process != self.told.process && !self.told.runs();
         if is_moved {
             self.told.process = process;
             self.is_of_host = self.told.runs_host();
