@@ -61,11 +61,13 @@ impl Look<'_> {
         near.into_iter().find(|path| self.written(&path_at(path, command)).is_some())
     }
 
-    /// Whether the name of `path` may be one of settings, which are hidden, or of what is in use.
+    /// Whether the name of `path` may be one of settings, which are hidden, or of what is in use. What ends with a slash names
+    /// a folder, and is told by none.
     fn may_be_kept(&self, path: &str) -> bool {
         let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_lowercase();
         let is_hidden = path.split('/').any(|name| name.starts_with(['.', '?']) && !matches!(name, "." | ".."));
-        is_hidden || path.contains('?') || self.files.own.iter().any(|own| last(own) == last(path))
+        let is_open = path.contains('?') || path.ends_with('/');
+        is_hidden || is_open || self.files.own.iter().any(|own| last(own) == last(path))
     }
 }
 

@@ -1,9 +1,11 @@
 //! Where the paths of a call lead to: a link to what is protected may have any name.
 
 use std::cell::Cell;
+use std::collections::HashSet;
 use std::fs::{DirEntry, File, Metadata};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use guard::protects::{MAX_LIST_BYTES, MAX_PATH_BYTES};
 use guard::{GuardedFiles, HOSTS, HostEvent, HostWhat, OnDisk, PathKind, path_named, protects_behind};
@@ -12,11 +14,12 @@ use super::folders::InForce;
 use super::found_files::{FileQuestion, MAX_LOOKED, any_found, is_nothing};
 use super::own_process::own_process;
 
+mod reals;
+
+use reals::Reals;
+
 /// How many entries of a folder are looked at for settings; one with more may have them.
 const MAX_ENTRIES: usize = 10_000;
-
-/// How many links are followed one after another. Source: path_resolution(7).
-const MAX_LINKS: u8 = 40;
 
 /// The working directory of whoever asks: that of the agent, not of this process.
 const OWN_FOLDERS: [&str; 2] = ["/proc/self/cwd", "/proc/thread-self/cwd"];
@@ -26,6 +29,8 @@ struct Begin<'a> {
     cwd: &'a str,
     home: &'a str,
     real_home: PathBuf,
+    /// Where paths lead to, as far as somebody has asked.
+    reals: Reals,
     /// The settings of agents that lie elsewhere than their names say: where they lie, and the name.
     linked: Vec<(PathBuf, PathBuf)>,
     /// How many entries of folders may still be looked at for patterns.
@@ -94,9 +99,7 @@ impl KeptFiles {
             says: &|path| begin.says(path),
             kind: &|path| begin.kind(path),
         };
-        let real_of = |path: &String| real(Path::new(path), MAX_LINKS).to_string_lossy().into_owned();
-        let used: Vec<String> = self.used.iter().cloned().chain(self.used.iter().map(real_of)).collect();
-        let moved: Vec<String> = self.moved.iter().cloned().chain(self.moved.iter().map(real_of)).collect();
+        let (used, moved) = (with_real(&self.used, &begin.reals), with_real(&self.moved, &begin.reals));
         let own = [used.as_slice(), &moved].concat();
         let files = GuardedFiles { home: &self.home, own: &own, lifted: false };
         let Some(reason) = protects_behind(event, &files, disk) else { return Looked::Free };
@@ -110,14 +113,14 @@ impl KeptFiles {
 
 impl<'a> Begin<'a> {
     fn of(cwd: &'a str, home: &'a str) -> Self {
-        let linked = settings(Path::new(cwd), Path::new(home)).filter_map(|named| {
-            // What is not there leads nowhere.
-            named.symlink_metadata().ok()?;
-            let lies = real(&named, MAX_LINKS);
+        let reals = Reals::default();
+        let elsewhere = |named: PathBuf| {
+            let lies = reals.real(&named);
             (lies != named).then_some((lies, named))
-        });
-        let real_home = real(Path::new(home), MAX_LINKS);
-        Self { cwd, home, real_home, linked: linked.collect(), left: Cell::new(MAX_LOOKED) }
+        };
+        let linked = settings(cwd, home).into_iter().filter_map(elsewhere).collect();
+        let real_home = reals.real(Path::new(home));
+        Self { cwd, home, real_home, reals, linked, left: Cell::new(MAX_LOOKED) }
     }
 
     /// `path` as it is meant here, absolute.
@@ -179,8 +182,8 @@ impl<'a> Begin<'a> {
         let asked = self.whole(path);
         let own = OWN_FOLDERS.iter().find_map(|folder| asked.strip_prefix(folder).ok());
         let found = match own {
-            Some(rest) => real(&Path::new(self.cwd).join(rest), MAX_LINKS),
-            None => real(&asked, MAX_LINKS),
+            Some(rest) => self.reals.real(&Path::new(self.cwd).join(rest)),
+            None => self.reals.real(&asked),
         };
         let known = |(lies, named): &(PathBuf, PathBuf)| Some(named.join(found.strip_prefix(lies).ok()?));
         let mut told: Vec<PathBuf> = self.linked.iter().filter_map(known).collect();
@@ -193,11 +196,28 @@ impl<'a> Begin<'a> {
     }
 }
 
-/// The files and folders of agents' settings whose names are known, in the home folder and in the project `cwd`: each may
-/// be a link itself, as those are who keep their settings in a repository.
-fn settings(cwd: &Path, home: &Path) -> impl Iterator<Item = PathBuf> {
+/// `paths`, and after them where they lie, as far as none of them says that already.
+fn with_real(paths: &[String], reals: &Reals) -> Vec<String> {
+    let mut all = paths.to_vec();
+    for path in paths {
+        let lies = reals.real(Path::new(path));
+        if !all.iter().any(|known| Path::new(known) == lies) {
+            all.push(lies.to_string_lossy().into_owned());
+        }
+    }
+    all
+}
+
+/// The names of files and folders of agents' settings, below a home folder or a project: each once, in the order of the
+/// agents.
+static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    let mut seen = HashSet::new();
+    names().filter(|name| seen.insert(*name)).collect()
+});
+
+fn names() -> impl Iterator<Item = &'static str> {
     let hosts = HOSTS.iter().map(|host| &host.config);
-    let names = hosts.flat_map(|config| {
+    hosts.flat_map(|config| {
         let folders = config.protects.iter().filter_map(|pattern| {
             let below = pattern.strip_prefix("~/").or_else(|| pattern.strip_prefix("**/"))?;
             let whole = below.split('*').next().unwrap_or(below);
@@ -208,8 +228,35 @@ fn settings(cwd: &Path, home: &Path) -> impl Iterator<Item = PathBuf> {
             switch.path.strip_prefix("~/").or_else(|| switch.path.strip_prefix("./")).filter(|path| !path.contains('*'))
         });
         folders.chain(files)
-    });
-    names.flat_map(move |name| [home.join(name), cwd.join(name)])
+    })
+}
+
+/// The files and folders of agents' settings whose names are known, in the home folder and in the project `cwd`, as far as
+/// they are there: each may be a link itself, as those are who keep their settings in a repository.
+fn settings(cwd: &str, home: &str) -> Vec<PathBuf> {
+    let folders = std::iter::once(home).chain((cwd != home).then_some(cwd));
+    // Each with the names that are not there.
+    let mut folders: Vec<(&Path, HashSet<&str>)> = folders.map(|folder| (Path::new(folder), HashSet::new())).collect();
+    let mut found = Vec::new();
+    for &name in NAMES.iter() {
+        for (folder, missing) in &mut folders {
+            // Nothing lies in a folder that is not there.
+            if name.rsplit_once('/').is_some_and(|(above, _)| missing.contains(above)) {
+                missing.insert(name);
+                continue;
+            }
+            let named = folder.join(name);
+            match named.symlink_metadata() {
+                Ok(_) => found.push(named),
+                Err(error) if is_nothing(&error) => {
+                    missing.insert(name);
+                }
+                // What nobody can look at leads nowhere, but says nothing of what lies in it.
+                Err(_) => {}
+            }
+        }
+    }
+    found
 }
 
 /// Whether something lies in `folder` that `pattern` means: `.x/settings*.json`, or `.x/**`, which is `.x` itself, too. What
@@ -239,24 +286,6 @@ fn has_below(folder: &Path, pattern: &str) -> bool {
 /// Whether something may be at `path`.
 fn may_be(path: &Path) -> bool {
     path.symlink_metadata().err().is_none_or(|error| !is_nothing(&error))
-}
-
-/// Where `path` leads to, as far as anything of it is there. What a link leads to need not be: whoever writes there makes
-/// it.
-fn real(path: &Path, links: u8) -> PathBuf {
-    for above in path.ancestors() {
-        let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
-        if let Ok(found) = above.canonicalize() {
-            return found.join(rest);
-        }
-        if links > 0
-            && let Ok(target) = above.read_link()
-        {
-            let folder = above.parent().unwrap_or(Path::new("/"));
-            return real(&folder.join(target).join(rest), links - 1);
-        }
-    }
-    path.to_owned()
 }
 
 #[cfg(test)]

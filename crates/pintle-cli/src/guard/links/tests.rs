@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
+use super::reals::real;
 use super::*;
 
 #[test]
@@ -345,4 +346,110 @@ fn a_patch_in_a_file_is_read() {
     assert!(matches!(looked("git apply held.diff"), Looked::Held(_)));
     assert!(matches!(looked("patch -p1 < held.diff"), Looked::Held(_)));
     assert_eq!(looked("git apply free.diff"), Looked::Free);
+}
+
+/// A folder with files, folders and links of all sorts, and paths that name them in many ways.
+fn ways() -> (tempfile::TempDir, Vec<PathBuf>) {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    std::fs::create_dir_all(root.join("a/b")).unwrap();
+    std::fs::write(root.join("f"), "").unwrap();
+    std::fs::write(root.join("a/f"), "").unwrap();
+    for (name, target) in [
+        ("folder", "a"),
+        ("chain", "folder"),
+        ("nothing", "a/gone/x"),
+        ("loop", "loop"),
+        ("file", "a/f"),
+        ("a/up", ".."),
+        ("a/b/far", "../../chain/up/nothing"),
+    ] {
+        symlink(target, root.join(name)).unwrap();
+    }
+    // Each of the two is followed, and both one after another are too many.
+    for (first, next) in (0..25).map(|at| (at, at + 1)) {
+        let target = if next < 25 { format!("long{next}") } else { ".".to_owned() };
+        symlink(target, root.join(format!("long{first}"))).unwrap();
+    }
+    let names = ["a", "b", "f", "gone", "folder", "chain", "nothing", "file", "up", "far", "..", ""];
+    let mut all: Vec<String> = vec![root.to_str().unwrap().to_owned()];
+    let mut last = all.clone();
+    for _ in 0..3 {
+        last = last.iter().flat_map(|above| names.map(|name| format!("{above}/{name}"))).collect();
+        all.extend(last.iter().cloned());
+    }
+    let below = ["loop", "loop/x", "a/up/loop/x", "./a/f", "a/./f", "long0/a/f", "long0/long0/f", "long0/long0/gone/x"];
+    all.extend(below.map(|name| format!("{}/{name}", root.display())));
+    let others = ["", "/", ".", "src", "gone/x", "/gone/x/y", "//", "/proc/self/cwd/x", "/proc/self/exe", "/\0/x"];
+    all.extend(others.map(str::to_owned));
+    // Too long a name, too many links, and too long a path.
+    all.push(format!("{}/{}/y", root.display(), "x".repeat(300)));
+    all.extend([30, 60].map(|times| format!("{}{}/f", root.display(), "/a/up".repeat(times))));
+    all.push(format!("{}/a{}", root.display(), "/x".repeat(MAX_PATH_BYTES / 2)));
+    (dir, all.into_iter().map(PathBuf::from).collect())
+}
+
+#[test]
+fn one_look_finds_what_each_path_says_by_itself() {
+    let (_dir, paths) = ways();
+    let alone: Vec<(&PathBuf, PathBuf)> = paths.iter().map(|path| (path, real(path))).collect();
+    let mut by_end: Vec<_> = alone.iter().collect();
+    by_end.sort_by_cached_key(|(path, _)| path.to_string_lossy().chars().rev().collect::<String>());
+    for order in [by_end, alone.iter().collect(), alone.iter().rev().collect()] {
+        let reals = Reals::default();
+        for (path, expected) in order {
+            for _ in 0..2 {
+                // As text: whether a slash ends it is part of it.
+                assert_eq!(reals.real(path).as_os_str(), expected.as_os_str(), "{}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_link_that_is_made_between_two_calls_is_seen() {
+    let (dir, kept, cwd) = linked();
+    let write = |path: &str| {
+        let arguments = domain::json::json!({"file_path": path, "content": ""});
+        kept.look(&event("claude", "Write", (arguments, &cwd)))
+    };
+    assert_eq!(write("sub/new/settings.json"), Looked::Free);
+    symlink(dir.path().join("home/.claude"), dir.path().join("work/sub/new")).unwrap();
+    assert!(matches!(write("sub/new/settings.json"), Looked::Held(_)));
+    std::fs::remove_file(dir.path().join("work/sub/new")).unwrap();
+    assert_eq!(write("sub/new/settings.json"), Looked::Free);
+}
+
+#[test]
+fn settings_are_looked_at_once_each() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (home, work) = (text("home"), text("work"));
+    for folder in ["home/.claude", "work/.codex"] {
+        std::fs::create_dir_all(dir.path().join(folder)).unwrap();
+    }
+    std::fs::write(dir.path().join("home/.claude/settings.json"), "").unwrap();
+    // It is there, though it leads nowhere, and so is what it may lead to.
+    symlink("gone", dir.path().join("work/.claude")).unwrap();
+    let of_home = ["home/.claude", "home/.claude/settings.json"].map(|name| dir.path().join(name));
+    let of_work = ["work/.claude", "work/.codex"].map(|name| dir.path().join(name));
+    let sorted = |cwd: &str, home: &str| {
+        let mut found = settings(cwd, home);
+        found.sort();
+        found
+    };
+    assert_eq!(sorted(&home, &home), of_home);
+    assert_eq!(sorted(&work, &home), [of_home, of_work].concat());
+}
+
+#[test]
+fn what_is_in_use_is_named_once_where_it_has_one_name() {
+    let (dir, ..) = linked();
+    let root = dir.path().canonicalize().unwrap();
+    let text = |name: &str| root.join(name).to_str().unwrap().to_owned();
+    let named = [text("store"), text("work/kept"), text("work/lnk"), text("store/gone")];
+    let all = with_real(&named, &Reals::default());
+    // Both `store` and the link to it are in the list already by their names.
+    assert_eq!(all[..4], named);
+    assert_eq!(all[4..].iter().map(Path::new).collect::<Vec<_>>(), [root.join("home/.claude")]);
 }
