@@ -2,13 +2,17 @@
 
 use std::cell::Cell;
 use std::collections::HashSet;
+use std::fmt::Display;
 use std::fs::{DirEntry, File, Metadata};
 use std::io::{self, Read as _};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use guard::protects::{MAX_LIST_BYTES, MAX_PATH_BYTES};
 use guard::{GuardedFiles, HOSTS, HostEvent, HostWhat, OnDisk, PathKind, path_named, protects_behind};
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::{block_in_place, spawn_blocking};
 
 use super::folders::InForce;
 use super::found_files::{FileQuestion, MAX_LOOKED, any_found, is_nothing};
@@ -83,10 +87,14 @@ impl KeptFiles {
         if !is_of_call {
             return Looked::Free;
         }
+        // The other tasks of the thread go on in another one: that takes less than to hand this work over and back.
+        if Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread {
+            return fenced(|| block_in_place(|| self.look(event)));
+        }
         let event = event.clone();
-        match tokio::task::spawn_blocking(move || self.look(&event)).await {
+        match spawn_blocking(move || self.look(&event)).await {
             Ok(looked) => looked,
-            Err(error) => Looked::Held(format!("what it touches cannot be looked at: {error}")),
+            Err(error) => unseen(error),
         }
     }
 
@@ -109,6 +117,15 @@ impl KeptFiles {
         let lifted = GuardedFiles { own: &used, lifted: true, ..files };
         protects_behind(event, &lifted, disk).map_or(Looked::Lifted(reason), Looked::Held)
     }
+}
+
+/// What `look` says. One that panics refuses the call: without the fence nobody would say anything of it.
+fn fenced(look: impl FnOnce() -> Looked) -> Looked {
+    catch_unwind(AssertUnwindSafe(look)).unwrap_or_else(|_| unseen("the look panicked"))
+}
+
+fn unseen(why: impl Display) -> Looked {
+    Looked::Held(format!("what it touches cannot be looked at: {why}"))
 }
 
 impl<'a> Begin<'a> {

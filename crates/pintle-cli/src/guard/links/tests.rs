@@ -453,3 +453,30 @@ fn what_is_in_use_is_named_once_where_it_has_one_name() {
     assert_eq!(all[..4], named);
     assert_eq!(all[4..].iter().map(Path::new).collect::<Vec<_>>(), [root.join("home/.claude")]);
 }
+
+/// What is said of calls in a runtime of either kind.
+async fn said_in_a_runtime() {
+    let (_dir, kept, cwd) = linked();
+    for (path, is_held) in [("lnk/settings.json", true), ("sub/t.json", false)] {
+        let arguments = domain::json::json!({"file_path": path, "content": ""});
+        let looked = kept.clone().look_at(&event("claude", "Write", (arguments, &cwd))).await;
+        assert_eq!(matches!(looked, Looked::Held(_)), is_held, "{path}: {looked:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_runtime_of_one_thread_looks() {
+    said_in_a_runtime().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_runtime_of_many_threads_looks() {
+    said_in_a_runtime().await;
+}
+
+#[test]
+fn a_look_that_panics_refuses_the_call() {
+    let looked = fenced(|| panic!("no look"));
+    assert!(matches!(&looked, Looked::Held(why) if why.contains("panicked")), "{looked:?}");
+    assert_eq!(fenced(|| Looked::Free), Looked::Free);
+}
