@@ -1,7 +1,6 @@
 //! Where the paths of a call lead to: a link to what is protected may have any name.
 
 use std::cell::Cell;
-use std::collections::HashSet;
 use std::fmt::Display;
 use std::fs::{DirEntry, File, Metadata};
 use std::io::{self, Read as _};
@@ -213,23 +212,33 @@ impl<'a> Begin<'a> {
     }
 }
 
-/// `paths`, and after them where they lie, as far as none of them says that already.
+/// `paths`, each once, and after them where they lie, as far as none of them says that already.
 fn with_real(paths: &[String], reals: &Reals) -> Vec<String> {
-    let mut all = paths.to_vec();
-    for path in paths {
-        let lies = reals.real(Path::new(path));
-        if !all.iter().any(|known| Path::new(known) == lies) {
-            all.push(lies.to_string_lossy().into_owned());
+    // What is there is told with a slash at its end.
+    let bare = |path: &str| path.trim_end_matches('/').len();
+    let mut all: Vec<String> = Vec::with_capacity(paths.len());
+    let mut add = |path: &str| {
+        if !all.iter().any(|known| known[..bare(known)] == path[..bare(path)]) {
+            all.push(path.to_owned());
         }
-    }
+    };
+    paths.iter().for_each(|path| add(path));
+    paths.iter().for_each(|path| add(&reals.real(Path::new(path)).to_string_lossy()));
     all
 }
 
 /// The names of files and folders of agents' settings, below a home folder or a project: each once, in the order of the
-/// agents.
-static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| {
-    let mut seen = HashSet::new();
-    names().filter(|name| seen.insert(*name)).collect()
+/// agents; beside each, where among them the folder stands that it lies in, if it does.
+static NAMES: LazyLock<Vec<(&str, Option<usize>)>> = LazyLock::new(|| {
+    let mut seen: Vec<(&str, Option<usize>)> = Vec::new();
+    for name in names() {
+        if seen.iter().any(|(known, _)| *known == name) {
+            continue;
+        }
+        let above = name.rsplit_once('/').and_then(|(above, _)| seen.iter().position(|(known, _)| *known == above));
+        seen.push((name, above));
+    }
+    seen
 });
 
 fn names() -> impl Iterator<Item = &'static str> {
@@ -252,24 +261,22 @@ fn names() -> impl Iterator<Item = &'static str> {
 /// they are there: each may be a link itself, as those are who keep their settings in a repository.
 fn settings(cwd: &str, home: &str) -> Vec<PathBuf> {
     let folders = std::iter::once(home).chain((cwd != home).then_some(cwd));
-    // Each with the names that are not there.
-    let mut folders: Vec<(&Path, HashSet<&str>)> = folders.map(|folder| (Path::new(folder), HashSet::new())).collect();
+    // Beside each, of which names it is known that nothing is there.
+    let mut folders: Vec<(&Path, Vec<bool>)> =
+        folders.map(|folder| (Path::new(folder), vec![false; NAMES.len()])).collect();
     let mut found = Vec::new();
-    for &name in NAMES.iter() {
+    for (at, &(name, above)) in NAMES.iter().enumerate() {
         for (folder, missing) in &mut folders {
             // Nothing lies in a folder that is not there.
-            if name.rsplit_once('/').is_some_and(|(above, _)| missing.contains(above)) {
-                missing.insert(name);
+            if above.is_some_and(|above| missing[above]) {
+                missing[at] = true;
                 continue;
             }
             let named = folder.join(name);
             match named.symlink_metadata() {
                 Ok(_) => found.push(named),
-                Err(error) if is_nothing(&error) => {
-                    missing.insert(name);
-                }
                 // What nobody can look at leads nowhere, but says nothing of what lies in it.
-                Err(_) => {}
+                Err(error) => missing[at] = is_nothing(&error),
             }
         }
     }

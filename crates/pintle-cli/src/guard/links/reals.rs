@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use guard::protects::MAX_PATH_BYTES;
@@ -49,7 +50,8 @@ enum Place {
 /// Where paths lead to during one look. It is never kept for the next one: an agent makes links between its calls.
 #[derive(Default)]
 pub(super) struct Reals {
-    places: RefCell<HashMap<PathBuf, Place>>,
+    /// By the letters of the paths: as paths, they would be taken apart for each comparison.
+    places: RefCell<HashMap<OsString, Place>>,
 }
 
 impl Reals {
@@ -58,10 +60,8 @@ impl Reals {
         if !is_plain(path) {
             return real(path);
         }
-        let mut lies = PathBuf::from("/");
-        let all: Vec<&Path> = path.ancestors().collect();
-        // The root comes last, and leads nowhere else.
-        for &named in all.iter().rev().skip(1) {
+        let (mut lies, unknown) = self.known(path);
+        for named in unknown {
             match self.place(named, &lies) {
                 Place::There(found) => lies = found,
                 Place::Nothing => {
@@ -75,15 +75,30 @@ impl Reals {
         lies.join("")
     }
 
+    /// Where the longest folder of `path` lies that somebody asked for before, and the steps from there on; of the root,
+    /// which leads nowhere else, that is known without asking.
+    fn known<'a>(&self, path: &'a Path) -> (PathBuf, impl Iterator<Item = &'a Path> + use<'a>) {
+        let mut unknown = Vec::new();
+        let mut lies = PathBuf::from("/");
+        for named in path.ancestors().filter(|named| named.parent().is_some()) {
+            if let Some(Place::There(found)) = self.places.borrow().get(named.as_os_str()) {
+                lies.clone_from(found);
+                break;
+            }
+            unknown.push(named);
+        }
+        (lies, unknown.into_iter().rev())
+    }
+
     /// What is at `named`, whose folder is `folder` behind all links.
     fn place(&self, named: &Path, folder: &Path) -> Place {
-        if let Some(place) = self.places.borrow().get(named) {
+        if let Some(place) = self.places.borrow().get(named.as_os_str()) {
             return place.clone();
         }
         let place = looked_up(named, folder);
         let mut places = self.places.borrow_mut();
         if places.len() < MAX_PLACES {
-            places.insert(named.to_owned(), place.clone());
+            places.insert(named.as_os_str().to_owned(), place.clone());
         }
         place
     }
