@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use host::config::Env;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 
 use super::folders::Folders;
 use super::host_files::moved_folders;
@@ -59,8 +59,9 @@ impl HookDoor {
 /// Does `work` where the system's news arrive, on the threads of the runtime: whoever waits here may be on another one,
 /// to which each hook would be handed and back. It ends when nobody waits for it, and what it panics with goes on here.
 async fn as_task(work: impl Future<Output = ()> + Send + 'static) {
-    let done = AbortOnDropHandle::new(tokio::spawn(work)).await;
-    if let Err(error) = done
+    let mut tasks = JoinSet::new();
+    tasks.spawn(work);
+    if let Some(Err(error)) = tasks.join_next().await
         && let Ok(panic) = error.try_into_panic()
     {
         resume_unwind(panic);
