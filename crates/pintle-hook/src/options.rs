@@ -6,6 +6,9 @@ use std::time::Duration;
 /// The word for the daemon of whichever account runs the hook.
 pub const ACCOUNT: &str = "account";
 
+/// The longest deadline: no host waits so long, and of a longer one no clock may know the end.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// Which daemon a hook asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AskedDaemon {
@@ -106,7 +109,9 @@ fn absolute(flag: &str, value: String) -> Result<PathBuf, String> {
 
 fn milliseconds(value: &str) -> Result<Duration, String> {
     let number = value.parse().ok().filter(|number| *number > 0);
-    number.map(Duration::from_millis).ok_or_else(|| "`--deadline` is not a number of milliseconds".to_owned())
+    number
+        .map(|number| Duration::from_millis(number).min(LONGEST))
+        .ok_or_else(|| "`--deadline` is not a number of milliseconds".to_owned())
 }
 
 #[cfg(test)]

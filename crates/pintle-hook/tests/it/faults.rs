@@ -208,6 +208,19 @@ fn a_host_that_ends_its_hook_gets_the_refusal_first() {
 }
 
 #[test]
+fn a_deadline_that_no_clock_reaches_is_one_of_a_day() {
+    let world = World::new();
+    let daemon = world.daemon(|mut stream| {
+        let bytes = asked(&mut stream);
+        say(&mut stream, &ruled("{}"), &bytes);
+        question(&bytes)
+    });
+    let left = world.run(u64::MAX);
+    assert_eq!((left.code, left.stdout.as_str()), (Some(0), "{}"), "{left:?}");
+    assert_eq!(daemon.join().unwrap().deadline_ms, 24 * 60 * 60 * 1000);
+}
+
+#[test]
 fn a_host_that_never_ends_its_input_gets_the_refusal() {
     let world = World::new();
     let mut child = world.command(300).spawn().unwrap();
