@@ -57,6 +57,10 @@ pub struct ShellFacts {
     pub unknown: bool,
     /// The unknown part, in words; empty if all is known.
     pub unknown_why: String,
+    /// Whether something that would run was not read at all, because the text is longer, deeper or more than is read. No
+    /// rule sees it; guards refuse such a text.
+    #[serde(skip)]
+    pub is_cut: bool,
 }
 
 /// One command that a shell text would run.

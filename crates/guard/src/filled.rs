@@ -169,7 +169,8 @@ pub(crate) fn linked_to(command: &ShellCommand) -> Vec<String> {
         .collect()
 }
 
-/// The words of `command` that may be files to which it gives a second name that is no link.
+/// The words of `command` that may be files to which it gives a second name: one that is no link, or a link that nobody
+/// looks for where files are copied.
 pub(crate) fn twice(command: &ShellCommand) -> impl Iterator<Item = &str> {
     let words = command.argv.get(1..).unwrap_or_default();
     let flags = flags(words);
@@ -181,7 +182,7 @@ pub(crate) fn twice(command: &ShellCommand) -> impl Iterator<Item = &str> {
     };
     let is_naming = match command.name.as_str() {
         "ln" => !has('s', "symbolic"),
-        "cp" => has('l', "link"),
+        "cp" => has('l', "link") || has('s', "symbolic-link"),
         "link" => true,
         _ => false,
     };
@@ -191,6 +192,27 @@ pub(crate) fn twice(command: &ShellCommand) -> impl Iterator<Item = &str> {
     let is_said = words.iter().any(|word| word.starts_with('-') && word.contains('t'));
     let sources = if is_said { operands.len() } else { operands.len().saturating_sub(1).max(1) };
     operands.into_iter().take(sources)
+}
+
+/// The words of `command` that it copies, or puts elsewhere, as the links that they may be.
+pub(crate) fn copied_as_links(command: &ShellCommand) -> impl Iterator<Item = &str> {
+    let words = command.argv.get(1..).unwrap_or_default();
+    let keeps = match command.name.as_str() {
+        "cp" => flags(words).iter().any(|flag| match flag.strip_prefix("--") {
+            Some(name) => ["archive", "no-dereference", "recursive"].iter().any(|long| long.starts_with(name)),
+            None => flag.contains(['a', 'd', 'P', 'R', 'r']),
+        }),
+        "rsync" => words.iter().any(|word| word == "--links" || word == "--archive" || is_short_of(word, ['a', 'l'])),
+        "mv" => true,
+        _ => false,
+    };
+    let operands = words.iter().map(String::as_str).filter(|word| !word.starts_with('-'));
+    operands.filter(move |_| keeps)
+}
+
+/// Whether `word` holds one of these options of one letter.
+fn is_short_of(word: &str, letters: [char; 2]) -> bool {
+    word.strip_prefix('-').is_some_and(|flags| !flags.starts_with('-') && flags.contains(letters))
 }
 
 /// The options among `words` of a program that copies, without their values: the letters of one word, or a long name.

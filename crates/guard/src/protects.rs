@@ -12,6 +12,7 @@ mod plain_text;
 mod reached;
 mod roundabout;
 mod served;
+mod second_names;
 mod settled;
 mod started;
 mod streamed;
@@ -25,7 +26,7 @@ use domain::shell::{ShellCommand, ShellFacts, ShellKind, ShellText};
 
 use crate::event::{HostCall, HostEvent, HostWhat};
 use crate::expanded::expanded;
-use crate::filled::{brought, is_harmless, linked_to, named, patched_by, twice};
+use crate::filled::{brought, is_harmless, named, patched_by};
 use crate::foreign_texts;
 use crate::hosts::{HOSTS, host};
 use crate::in_code;
@@ -278,12 +279,14 @@ impl Look<'_> {
         })
     }
 
+    /// Whether what has `names` is guarded, or holds what is.
+    fn is_held(&self, names: &[String]) -> bool {
+        self.holds_own(names) || self.is_guarded(names, holds)
+    }
+
     fn deleted(&self, path: &str) -> Option<String> {
         let may_hold = |names: &[String]| is_plain(path) && self.may_hold_own(names);
-        let is_guarded = self
-            .all_names(path)
-            .iter()
-            .any(|names| self.holds_own(names) || may_hold(names) || self.is_guarded(names, holds));
+        let is_guarded = self.all_names(path).iter().any(|names| may_hold(names) || self.is_held(names));
         is_guarded.then(|| {
             format!("`{path}` holds what guards this agent or decides over it: only a person may take it away")
         })
@@ -305,6 +308,10 @@ impl Look<'_> {
     fn shell(&self, host: &str, text: &str) -> Option<String> {
         let cwd = Path::new(self.cwd);
         let facts = shell::facts(ShellText { text, cwd, workspace: cwd, shell: ShellKind::Unknown });
+        // Of what is too long, nothing was read: to look at it in any other way takes seconds.
+        if facts.is_cut && facts.commands.is_empty() {
+            return Some(unread(&facts));
+        }
         let told = ToldText::of(text, &facts);
         let paths = |paths: &[String], look: fn(&Self, &str) -> Option<String>| {
             paths.iter().find_map(|path| self.touched(path, &told, look))
@@ -332,6 +339,7 @@ impl Look<'_> {
             .or_else(|| self.written_for_later(text, &facts))
             .or_else(|| self.starts_unguarded(text, &facts))
             .or_else(|| facts.unknown.then(|| self.unreadable(text).or_else(|| self.patterned(text))).flatten())
+            .or_else(|| facts.is_cut.then(|| unread(&facts)))
             .or_else(|| (host == "codex").then(|| left_open(text, &facts)).flatten())
     }
 
@@ -415,16 +423,6 @@ impl Look<'_> {
         !leads && !is_hidden && !is_named() && is_here
     }
 
-    /// Whether `command` gives something that is guarded a second name that is no link: nothing would show later what is
-    /// changed under that.
-    fn named_twice(&self, command: &ShellCommand) -> Option<String> {
-        let mut words = twice(command).map(str::to_owned).chain(linked_to(command));
-        let word = words.find(|word| self.deleted(&path_at(word, command)).is_some())?;
-        Some(format!(
-            "`{word}` guards this agent or decides over it, and could be changed under the second name that it would get"
-        ))
-    }
-
     /// Whether `command` of `text` brings files along, or takes them away, among which is something that is guarded.
     fn brings(&self, text: &str, command: &ShellCommand) -> Option<String> {
         let is_any = |word: &str| command.name == "git" && self.may_be_any(word, command);
@@ -445,6 +443,14 @@ impl Look<'_> {
             "it names `{named}`, which guards this agent or decides over it, and what it would do there cannot be known"
         ))
     }
+}
+
+/// Why a text that was not read to its end may not run: behind the end may stand anything.
+fn unread(facts: &ShellFacts) -> String {
+    format!(
+        "nobody can tell whether it would take the guard of this agent away: {}; shorter or simpler texts pass",
+        facts.unknown_why
+    )
 }
 
 /// Whether `rest`, which follows the name of an agent's folder, leads on into a copy of a project that agents work in:

@@ -1,9 +1,13 @@
 //! The client: one question, and one document in answer, before the host's deadline.
 
 use std::io::{self, Read, Write as _};
+use std::os::fd::AsFd;
 use std::process::exit;
 use std::sync::OnceLock;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::asking::{Unanswered, ask};
 use crate::frame::{MAX_PAYLOAD_BYTES, Question, Ruled};
@@ -16,6 +20,12 @@ const CHUNK_BYTES: usize = 8 << 10;
 
 /// The exit code for a wrong command line: with a text on standard error, most hosts refuse the call then.
 const WRONG_USE: i32 = 2;
+
+/// How long the host may take to read a piece of the document, once nothing more of it fits into the pipe.
+const TAKEN_TIME: Duration = Duration::from_secs(2);
+
+/// So much is written without waiting to a pipe that has room. Source: `PIPE_BUF` of pipe(7).
+const PIPE_BUF: usize = 4096;
 
 /// The refusal of this host at this event, once they are known.
 static REFUSAL: OnceLock<&str> = OnceLock::new();
@@ -93,24 +103,36 @@ fn question(options: &Options, payload: Vec<u8>) -> io::Result<Question> {
     })
 }
 
-/// Writes the document in one piece, and ends.
+/// Writes the document, then what people may read, and ends.
 fn end(code: i32, stdout: &[u8], stderr: &[u8]) -> ! {
-    // Straight to the descriptor: the handle of the library would keep what stands behind the last line break.
-    if !stderr.is_empty() {
-        nix::unistd::write(io::stderr(), stderr).ok();
+    if let Err(error) = leave(io::stdout(), stdout, TAKEN_TIME) {
+        let said = format!("pintle-hook: the answer cannot be written: {error}\n");
+        leave(io::stderr(), said.as_bytes(), Duration::ZERO).ok();
+        // Without a document only the exit code is left, and this one means no.
+        exit(WRONG_USE);
     }
-    let mut rest = stdout;
-    while !rest.is_empty() {
-        match nix::unistd::write(io::stdout(), rest) {
-            Ok(written) => rest = &rest[written..],
-            Err(nix::errno::Errno::EINTR) => {}
-            // Without a document only the exit code is left, and this one means no.
-            Err(error) => {
-                let said = format!("pintle-hook: the answer cannot be written: {error}\n");
-                nix::unistd::write(io::stderr(), said.as_bytes()).ok();
-                exit(WRONG_USE);
-            }
+    // Beside a document nobody has to read it; without one, it is what the host reads.
+    let time = if code == 0 { Duration::ZERO } else { TAKEN_TIME };
+    leave(io::stderr(), stderr, time).ok();
+    exit(code)
+}
+
+/// Writes all `bytes` to `output`, each piece of them within `time`.
+fn leave(output: impl AsFd, mut bytes: &[u8], time: Duration) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let mut file = [PollFd::new(output.as_fd(), PollFlags::POLLOUT)];
+        match poll(&mut file, PollTimeout::try_from(time).unwrap_or(PollTimeout::MAX)) {
+            Ok(0) => return Err(io::Error::new(io::ErrorKind::TimedOut, "nobody reads it")),
+            Err(Errno::EINTR) => continue,
+            Err(error) => return Err(error.into()),
+            Ok(_) => {}
+        }
+        // Straight to the descriptor: the handle of the library would keep what stands behind the last line break.
+        match nix::unistd::write(&output, &bytes[..bytes.len().min(PIPE_BUF)]) {
+            Ok(written) => bytes = &bytes[written..],
+            Err(Errno::EINTR | Errno::EAGAIN) => {}
+            Err(error) => return Err(error.into()),
         }
     }
-    exit(code)
+    Ok(())
 }

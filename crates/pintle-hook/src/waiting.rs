@@ -37,9 +37,8 @@ impl Waiting {
     /// # Errors
     /// The signals cannot be caught.
     pub fn until(began: Instant, deadline: Duration) -> io::Result<Self> {
-        let caught = caught();
-        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&caught), None)?;
-        let signals = SignalFd::with_flags(&caught, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&held_up()), None)?;
+        let signals = SignalFd::with_flags(&caught(), SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
         let until = Cell::new(began + deadline.min(FIRST_WORD));
         Ok(Self { signals, until, deadline: began + deadline })
     }
@@ -108,14 +107,21 @@ fn late() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "the guard did not answer in time")
 }
 
-/// The signals that somebody may end a hook with.
+/// The signals that say that nobody wants an answer any more: all but those that end no program, and those that a terminal
+/// stops one with.
 fn caught() -> SigSet {
-    use Signal::{
-        SIGABRT, SIGALRM, SIGHUP, SIGINT, SIGPIPE, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
-    };
-    [SIGABRT, SIGALRM, SIGHUP, SIGINT, SIGPIPE, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU]
-        .into_iter()
-        .collect()
+    let mut all = held_up();
+    [Signal::SIGTSTP, Signal::SIGTTIN, Signal::SIGTTOU].into_iter().for_each(|signal| all.remove(signal));
+    all
+}
+
+/// The signals that do nothing by themselves from here on: a hook that one of them ends, or stops, says nothing, and its
+/// host runs the call.
+fn held_up() -> SigSet {
+    let mut all = SigSet::all();
+    let harmless = [Signal::SIGCHLD, Signal::SIGCONT, Signal::SIGURG, Signal::SIGWINCH];
+    harmless.into_iter().for_each(|signal| all.remove(signal));
+    all
 }
 
 /// Standard input, which is read only where there is something.

@@ -25,6 +25,12 @@ pub(super) enum Got {
     Unknown(String),
 }
 
+/// Whether `word` is one range of numbers, such as `{1..5000}`.
+fn is_range(word: &Word) -> bool {
+    let is_of_numbers = |text: &str| text.chars().all(|letter| letter.is_ascii_digit() || "{.}-".contains(letter));
+    matches!(word.parts.as_slice(), [Part::Plain(text)] if is_of_numbers(text))
+}
+
 impl Reading<'_> {
     /// The fields that `words` become.
     pub(crate) fn fields(&mut self, words: &[Word], state: &mut State) -> Vec<Field> {
@@ -33,15 +39,22 @@ impl Reading<'_> {
             let expanded = match self.braces(word, state) {
                 Some(words) => words,
                 None => {
-                    self.unknown(format!("a word becomes more than {} words", bounds::WORDS));
-                    return fields;
+                    let why = format!("a word becomes more than {} words", bounds::WORDS);
+                    // Numbers alone are no path, and what follows them is read.
+                    if !is_range(word) {
+                        self.cut(why);
+                        return fields;
+                    }
+                    self.unknown(why);
+                    fields.push(Field::unknown("0"));
+                    continue;
                 }
             };
             for word in expanded {
                 self.word_fields(&word, state, &mut fields);
             }
             if !self.spend(fields.len() / 64 + 1) || fields.len() > bounds::WORDS {
-                self.unknown(format!("a command has more than {} words", bounds::WORDS));
+                self.cut(format!("a command has more than {} words", bounds::WORDS));
                 fields.truncate(bounds::WORDS);
                 return fields;
             }

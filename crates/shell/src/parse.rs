@@ -26,6 +26,8 @@ pub(crate) struct Parsed {
     pub(crate) refused: bool,
     /// Whether another dialect might read the text differently.
     pub(crate) told_apart: bool,
+    /// Whether there is more of it than is read.
+    pub(crate) is_cut: bool,
 }
 
 /// Reads `text`; `nesting` says how deep it stands in others.
@@ -33,7 +35,7 @@ pub(crate) fn parse(text: &str, nesting: u32, dialect: Dialect) -> Parsed {
     let mut parser = Parser::new(text, nesting, dialect);
     let mut script = Script::default();
     let problem = parser.whole(&mut script).err();
-    Parsed { script, problem, refused: parser.refused, told_apart: parser.told_apart }
+    Parsed { script, problem, refused: parser.refused, told_apart: parser.told_apart, is_cut: parser.is_cut }
 }
 
 /// Reads `text` as that of a here-document, whose expansions take place.
@@ -65,6 +67,8 @@ struct Parser<'t> {
     refused: bool,
     /// Whether another dialect might read it differently.
     told_apart: bool,
+    /// Whether there is more than is read.
+    is_cut: bool,
 }
 
 /// A here-document whose lines begin after the next line end.
@@ -77,7 +81,17 @@ struct Pending {
 
 impl<'t> Parser<'t> {
     fn new(text: &'t str, nesting: u32, dialect: Dialect) -> Self {
-        Parser { text, at: 0, nesting, pending: Vec::new(), detours: 0, dialect, refused: false, told_apart: false }
+        Parser {
+            text,
+            at: 0,
+            nesting,
+            pending: Vec::new(),
+            detours: 0,
+            dialect,
+            refused: false,
+            told_apart: false,
+            is_cut: false,
+        }
     }
 
     /// A parser for a text that stands inside of this one.
@@ -89,6 +103,7 @@ impl<'t> Parser<'t> {
     fn after(&mut self, inner: &Parser<'_>) {
         self.refused |= inner.refused;
         self.told_apart |= inner.told_apart;
+        self.is_cut |= inner.is_cut;
     }
 
     /// Whether bash reads. Asked only where it makes a difference.
@@ -166,6 +181,7 @@ impl<'t> Parser<'t> {
     /// One level deeper for as long as `work` lasts.
     fn nested<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, Problem>) -> Result<T, Problem> {
         if self.nesting >= bounds::SYNTAX_NESTING {
+            self.is_cut = true;
             return Err(format!("the shell text nests more than {} levels deep", bounds::SYNTAX_NESTING));
         }
         self.nesting += 1;
@@ -376,6 +392,7 @@ impl<'t> Parser<'t> {
                 return self.function(words.remove(0), redirects);
             }
             if words.len() > bounds::WORDS {
+                self.is_cut = true;
                 return Err(format!("a command has more than {} words", bounds::WORDS));
             }
         }

@@ -38,6 +38,8 @@ pub(crate) struct Reading<'a> {
     jumps: Vec<State>,
     processes: u32,
     steps: usize,
+    /// Whether something that would run was not read, because there is more than is read.
+    is_cut: bool,
     pub(crate) level: u32,
     /// Whether the text changes where programs are looked for.
     pub(crate) path_changed: bool,
@@ -78,6 +80,7 @@ pub(crate) fn facts(text: ShellText<'_>) -> ShellFacts {
         jumps: Vec::new(),
         processes: 0,
         steps: bounds::STEPS,
+        is_cut: false,
         level: 0,
         path_changed: false,
         told_apart: false,
@@ -118,13 +121,14 @@ pub(crate) fn written(files: &[&str], cwd: &Path, workspace: &Path) -> ShellFact
 }
 
 fn refused(why: &str) -> ShellFacts {
-    ShellFacts { unknown: true, unknown_why: why.to_owned(), ..ShellFacts::default() }
+    ShellFacts { unknown: true, unknown_why: why.to_owned(), is_cut: true, ..ShellFacts::default() }
 }
 
 impl Reading<'_> {
     fn finish(mut self) -> ShellFacts {
         self.facts.unknown = !self.reasons.is_empty();
         self.facts.unknown_why = self.reasons.join("; ");
+        self.facts.is_cut = self.is_cut || self.is_spent();
         self.facts
     }
 
@@ -134,6 +138,12 @@ impl Reading<'_> {
         if self.reasons.len() < REASONS && !self.reasons.contains(&why) {
             self.reasons.push(why);
         }
+    }
+
+    /// Notes that something that would run is not read, and why.
+    pub(crate) fn cut(&mut self, why: String) {
+        self.is_cut = true;
+        self.unknown(why);
     }
 
     /// Notes that something that is not written down would be run.
@@ -168,7 +178,7 @@ impl Reading<'_> {
             return Output::Unknown;
         }
         if text.len() > bounds::TEXT_BYTES {
-            self.unknown(format!("a text to be run is longer than {} bytes", bounds::TEXT_BYTES));
+            self.cut(format!("a text to be run is longer than {} bytes", bounds::TEXT_BYTES));
             return Output::Unknown;
         }
         if text.contains('\0') {
@@ -177,6 +187,7 @@ impl Reading<'_> {
         }
         let parsed = parse::parse(text, 0, state.dialect);
         self.told_apart |= parsed.told_apart;
+        self.is_cut |= parsed.is_cut;
         // Shells read line by line: what stands before a line that they do not understand is run.
         let output = self.script(&parsed.script, state);
         match parsed.problem {
@@ -188,8 +199,9 @@ impl Reading<'_> {
                 self.text(text, &mut meant);
                 Output::Unknown
             }
+            // The shell may understand the line, and those after it.
             Some(problem) => {
-                self.unknown(problem);
+                self.cut(problem);
                 Output::Unknown
             }
         }
@@ -248,7 +260,7 @@ impl Reading<'_> {
     /// Reads `script`; the result is what it writes to its standard output.
     pub(crate) fn script(&mut self, script: &Script, state: &mut State) -> Output {
         if state.depth > bounds::DEPTH || self.level >= bounds::LEVELS {
-            self.unknown(format!("commands nest more than {} levels deep", bounds::DEPTH));
+            self.cut(format!("commands nest more than {} levels deep", bounds::DEPTH));
             return Output::Unknown;
         }
         self.level += 1;

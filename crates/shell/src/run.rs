@@ -94,7 +94,7 @@ impl Reading<'_> {
     pub(crate) fn inner(&mut self, argv: &[Field], state: &State) -> Output {
         let mut inner = state.deeper();
         if inner.depth > bounds::DEPTH {
-            self.unknown(format!("commands nest more than {} levels deep", bounds::DEPTH));
+            self.cut(format!("commands nest more than {} levels deep", bounds::DEPTH));
             return Output::Unknown;
         }
         self.run(argv, How::Direct, &mut inner)
@@ -115,7 +115,7 @@ impl Reading<'_> {
             return Output::Unknown;
         };
         if state.depth >= bounds::DEPTH {
-            self.unknown(format!("commands nest more than {} levels deep", bounds::DEPTH));
+            self.cut(format!("commands nest more than {} levels deep", bounds::DEPTH));
             return Output::Unknown;
         }
         let known = argv.iter().all(|field| field.certainty != Certainty::Many);

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::fs::{DirEntry, File, Metadata};
 use std::io::{self, Read as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::LazyLock;
 
 use guard::protects::{MAX_LIST_BYTES, MAX_PATH_BYTES};
@@ -18,8 +18,10 @@ use super::found_files::{FileQuestion, MAX_LOOKED, any_found, is_nothing};
 use super::own_process::own_process;
 
 mod reals;
+mod second_names;
 
 use reals::Reals;
+use second_names::SecondNames;
 
 /// How many entries of a folder are looked at for settings; one with more may have them.
 const MAX_ENTRIES: usize = 10_000;
@@ -34,6 +36,8 @@ struct Begin<'a> {
     real_home: PathBuf,
     /// Where paths lead to, as far as somebody has asked.
     reals: Reals,
+    /// The files that are kept and have more than one name.
+    second_names: SecondNames,
     /// The settings of agents that lie elsewhere than their names say: where they lie, and the name.
     linked: Vec<(PathBuf, PathBuf)>,
     /// How many entries of folders may still be looked at for patterns.
@@ -98,7 +102,7 @@ impl KeptFiles {
     }
 
     fn look(&self, event: &HostEvent) -> Looked {
-        let begin = Begin::of(&event.cwd, &self.home);
+        let begin = Begin::of(&event.cwd, &self.home, [&self.used[..], &self.moved].concat());
         let disk = OnDisk {
             leads: &|path| begin.leads_to(path),
             holds: &|folder, pattern| begin.holds(folder, pattern),
@@ -128,15 +132,18 @@ fn unseen(why: impl Display) -> Looked {
 }
 
 impl<'a> Begin<'a> {
-    fn of(cwd: &'a str, home: &'a str) -> Self {
+    fn of(cwd: &'a str, home: &'a str, own: Vec<String>) -> Self {
         let reals = Reals::default();
         let elsewhere = |named: PathBuf| {
             let lies = reals.real(&named);
             (lies != named).then_some((lies, named))
         };
-        let linked = settings(cwd, home).into_iter().filter_map(elsewhere).collect();
+        let settings = settings(cwd, home);
+        let linked = settings.iter().cloned().filter_map(elsewhere).collect();
         let real_home = reals.real(Path::new(home));
-        Self { cwd, home, real_home, reals, linked, left: Cell::new(MAX_LOOKED) }
+        let second_names =
+            SecondNames::of_kept(settings.into_iter().chain(own.into_iter().map(PathBuf::from)).collect());
+        Self { cwd, home, real_home, reals, second_names, linked, left: Cell::new(MAX_LOOKED) }
     }
 
     /// `path` as it is meant here, absolute.
@@ -152,6 +159,16 @@ impl<'a> Begin<'a> {
     /// Whether `folder` has something that `pattern` means, a path below it. A folder that cannot be read may have it.
     fn holds(&self, folder: &str, pattern: &str) -> bool {
         folder.len() <= MAX_PATH_BYTES && has_below(&self.whole(folder), pattern)
+    }
+
+    /// By which name `found` is known as a folder in which settings lie that are linked there. Of a folder in which the
+    /// agent works, or the home folder lies, that is told by the names in it.
+    fn held_below(&self, found: &Path, (lies, named): &(PathBuf, PathBuf)) -> Option<PathBuf> {
+        let is_around = |path: &str| self.reals.real(Path::new(path)).starts_with(found);
+        if lies == found || !lies.starts_with(found) || is_around(self.cwd) || is_around(self.home) {
+            return None;
+        }
+        if lies.is_dir() { Some(named.clone()) } else { named.parent().map(Path::to_owned) }
     }
 
     /// Whether something that `pattern` stands for now matters; none where that cannot be said.
@@ -189,27 +206,49 @@ impl<'a> Begin<'a> {
     }
 
     /// Where `text` leads to, absolute, if that is elsewhere, and by which names of settings that is known besides; what
-    /// lies in the home folder is told by the name that this has.
+    /// lies in the home folder is told by the name that this has. Some programs take the steps up out of a path before
+    /// they ask for it, and the system walks each of them: both are meant.
     fn leads_to(&self, text: &str) -> Vec<String> {
-        let path = path_named(text);
-        if path.len() > MAX_PATH_BYTES {
+        let asked = self.whole(path_named(text));
+        let without_steps = without_steps(&asked);
+        let both = [(without_steps != asked).then_some(without_steps), Some(asked)];
+        let told = both.into_iter().flatten().flat_map(|asked| self.leads(&asked));
+        told.map(|path| path.to_string_lossy().into_owned()).collect()
+    }
+
+    fn leads(&self, asked: &Path) -> Vec<PathBuf> {
+        if asked.as_os_str().len() > MAX_PATH_BYTES {
             return Vec::new();
         }
-        let asked = self.whole(path);
         let own = OWN_FOLDERS.iter().find_map(|folder| asked.strip_prefix(folder).ok());
         let found = match own {
             Some(rest) => self.reals.real(&Path::new(self.cwd).join(rest)),
-            None => self.reals.real(&asked),
+            None => self.reals.real(asked),
         };
         let known = |(lies, named): &(PathBuf, PathBuf)| Some(named.join(found.strip_prefix(lies).ok()?));
         let mut told: Vec<PathBuf> = self.linked.iter().filter_map(known).collect();
+        told.extend(self.linked.iter().filter_map(|linked| self.held_below(&found, linked)));
+        told.extend(self.second_names.of(&found));
         if found != asked {
             let rest = found.strip_prefix(&self.real_home).map(|rest| Path::new(self.home).join(rest));
             told.push(rest.unwrap_or(found));
         }
-        told.extend(own_process(&asked));
-        told.iter().map(|path| path.to_string_lossy().into_owned()).collect()
+        told.extend(own_process(asked));
+        told
     }
+}
+
+/// `path` as a program has it that takes each step up, and the name before it, out of a path without asking the system.
+fn without_steps(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        if part == Component::ParentDir {
+            plain.pop();
+        } else {
+            plain.push(part);
+        }
+    }
+    plain
 }
 
 /// `paths`, each once, and after them where they lie, as far as none of them says that already.

@@ -187,7 +187,16 @@ fn a_pipe_in_the_place_of_the_key_is_not_waited_for() {
 
 #[test]
 fn a_host_that_ends_its_hook_gets_the_refusal_first() {
-    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGALRM, Signal::SIGUSR1] {
+    for signal in [
+        Signal::SIGTERM,
+        Signal::SIGINT,
+        Signal::SIGHUP,
+        Signal::SIGALRM,
+        Signal::SIGUSR1,
+        Signal::SIGXFSZ,
+        Signal::SIGIO,
+        Signal::SIGSYS,
+    ] {
         let world = World::new();
         let (tell, told) = mpsc::channel();
         let daemon = world.daemon(move |mut stream| {
@@ -205,6 +214,53 @@ fn a_host_that_ends_its_hook_gets_the_refusal_first() {
         assert_eq!(String::from_utf8(output.stdout).unwrap(), guard::panic_deny("claude", "PreToolUse"), "{signal}");
         daemon.join().unwrap();
     }
+}
+
+#[test]
+fn no_signal_of_a_terminal_stops_it() {
+    let world = World::new();
+    let (tell, told) = mpsc::channel();
+    let (go, gone_on) = mpsc::channel();
+    let daemon = world.daemon(move |mut stream| {
+        let bytes = asked(&mut stream);
+        tell.send(()).unwrap();
+        gone_on.recv().unwrap();
+        say(&mut stream, &ruled("{}"), &bytes);
+    });
+    let mut child = world.command(LONG).spawn().unwrap();
+    let pid = Pid::from_raw(child.id().try_into().unwrap());
+    child.stdin.take().unwrap().write_all(PAYLOAD.as_bytes()).unwrap();
+    told.recv().unwrap();
+    for signal in [Signal::SIGTSTP, Signal::SIGTTIN, Signal::SIGTTOU, Signal::SIGCHLD, Signal::SIGWINCH] {
+        kill(pid, signal).unwrap();
+    }
+    go.send(()).unwrap();
+    assert_eq!(String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap(), "{}");
+    daemon.join().unwrap();
+}
+
+#[test]
+fn whoever_reads_no_text_for_people_gets_the_refusal_all_the_same() {
+    let world = World::new();
+    own_file(&world.path("start"), b"");
+    let (unread, full) = nix::unistd::pipe().unwrap();
+    nix::fcntl::fcntl(&full, nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK)).unwrap();
+    while nix::unistd::write(&full, &[0; 4096]).is_ok() {}
+    nix::fcntl::fcntl(&full, nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::empty())).unwrap();
+    let child = world.command(LONG).stderr(Stdio::from(full)).spawn().unwrap();
+    let left = finish(child, PAYLOAD.as_bytes());
+    assert_eq!((left.code, left.stdout.as_str()), (Some(0), guard::panic_deny("claude", "PreToolUse")));
+    drop(unread);
+}
+
+#[test]
+fn a_word_that_is_no_text_is_refused_in_words() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let world = World::new();
+    let word = std::ffi::OsStr::from_bytes(b"\xff");
+    let output = world.command(LONG).arg(word).stdin(Stdio::null()).output().unwrap();
+    assert_eq!((output.status.code(), output.stdout), (Some(2), Vec::new()));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("is not UTF-8"));
 }
 
 #[test]

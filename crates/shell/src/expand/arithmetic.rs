@@ -84,7 +84,7 @@ impl Reading<'_> {
             // What stands in an index is expanded; what stands elsewhere is an error, and told all the same.
             match parse::here_text(&field.text, state.dialect) {
                 Ok(word) => self.expression(&word, state),
-                Err(problem) => self.unknown(problem),
+                Err(problem) => self.cut(problem),
             }
         } else {
             let letters = |letter: char| letter != '_' && !letter.is_ascii_alphanumeric();

@@ -14,7 +14,7 @@ impl Reading<'_> {
             return Output::Unknown;
         }
         if self.level >= bounds::LEVELS {
-            self.unknown(format!("commands nest more than {} levels deep", bounds::LEVELS));
+            self.cut(format!("commands nest more than {} levels deep", bounds::LEVELS));
             return Output::Unknown;
         }
         self.level += 1;

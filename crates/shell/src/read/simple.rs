@@ -94,7 +94,7 @@ impl Reading<'_> {
             // Unlike before a command, braces count in these assignments.
             match self.braces(word, state) {
                 Some(words) => expanded.extend(words),
-                None => self.unknown(format!("a word becomes more than {} words", bounds::WORDS)),
+                None => self.cut(format!("a word becomes more than {} words", bounds::WORDS)),
             }
         }
         for word in &expanded {

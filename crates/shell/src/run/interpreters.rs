@@ -220,7 +220,7 @@ impl Reading<'_> {
     pub(super) fn code(&mut self, language: Language, text: &str, state: &State) {
         self.spend(text.len() / 8 + 1);
         if text.len() > bounds::VALUE_BYTES {
-            self.unknown("the code of a program is too long to read".to_owned());
+            self.cut("the code of a program is too long to read".to_owned());
             return;
         }
         match code::look(language, text) {

@@ -2,6 +2,8 @@
 
 use std::os::unix::fs::symlink;
 
+mod ways;
+
 use super::reals::real;
 use super::*;
 
@@ -17,7 +19,7 @@ fn links_are_followed_wherever_they_end() {
     symlink(root.join("home"), root.join("person")).unwrap();
     let text = |name: &str| root.join(name).to_str().unwrap().to_owned();
     let (cwd, home) = (text("work"), text("person"));
-    let begin = Begin::of(&cwd, &home);
+    let begin = Begin::of(&cwd, &home, Vec::new());
     let settings = text("person/.claude/settings.json");
     let ways = ["lnk/settings.json", "s.json", "/proc/self/cwd/s.json", "~/.claude/settings.json"];
     let urls = ["FILE://", "file://localhost", "file:"].map(|scheme| format!("{scheme}{}", text("work/s.json")));
