@@ -199,9 +199,13 @@ impl Reading<'_> {
                 self.text(text, &mut meant);
                 Output::Unknown
             }
-            // The shell may understand the line, and those after it.
-            Some(problem) => {
+            // Bash may understand the line, and those after it. What it does understand is told, whatever others make of it.
+            Some(problem) if state.dialect.is_bash() => {
                 self.cut(problem);
+                Output::Unknown
+            }
+            Some(problem) => {
+                self.unknown(problem);
                 Output::Unknown
             }
         }

@@ -141,8 +141,7 @@ impl<'a> Begin<'a> {
         let settings = settings(cwd, home);
         let linked = settings.iter().cloned().filter_map(elsewhere).collect();
         let real_home = reals.real(Path::new(home));
-        let second_names =
-            SecondNames::of_kept(settings.into_iter().chain(own.into_iter().map(PathBuf::from)).collect());
+        let second_names = SecondNames::of_kept(settings, own);
         Self { cwd, home, real_home, reals, second_names, linked, left: Cell::new(MAX_LOOKED) }
     }
 

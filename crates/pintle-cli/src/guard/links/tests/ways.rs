@@ -1,3 +1,5 @@
+//! Ways past the guard that somebody found, and work that looks like them.
+
 use domain::json::{Value, json};
 
 use super::*;
@@ -33,6 +35,8 @@ fn what_is_too_much_to_read_is_refused() {
         assert!(matches!(looked, Looked::Held(_)), "{arguments:.120}");
     }
     let free = [
+        bash("function f { ls; }; f"),
+        bash("select at in a b; do break; done"),
         bash("for at in {1..5000}; do echo $at; done"),
         bash("echo {1..5000} | wc"),
         bash(format!("git add {}", "a.rs ".repeat(900))),
