@@ -1,7 +1,8 @@
 //! In which version an agent runs: what it says itself, or what the package says that its program belongs to, which is
 //! that of a process or that on the path.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use guard::GuardHost;
@@ -13,6 +14,9 @@ const MAX_WORDS: usize = 8;
 
 /// How far above a program its package begins.
 const MAX_ABOVE: usize = 8;
+
+/// The longest package file that is read, in bytes: they have some thousands, and an agent may put one beside its script.
+const MAX_PACKAGE_BYTES: u64 = 1 << 20;
 
 /// What a version ends with in a package for one kind of machine.
 const MACHINES: [&str; 3] = ["-linux", "-darwin", "-win32"];
@@ -117,7 +121,9 @@ fn packaged(host: &GuardHost, file: &Path) -> Option<String> {
     if !file.is_file() {
         return None;
     }
-    let said: serde_json::Value = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
+    let mut said = Vec::new();
+    File::open(file).ok()?.take(MAX_PACKAGE_BYTES).read_to_end(&mut said).ok()?;
+    let said: serde_json::Value = serde_json::from_slice(&said).ok()?;
     let (name, version) = (said.get("name")?.as_str()?, said.get("version")?.as_str()?);
     let is_its =
         |package: &&&str| name.strip_prefix(**package).is_some_and(|more| more.is_empty() || more.starts_with('-'));
@@ -176,6 +182,7 @@ mod tests {
         check("@openai/codex-linux-x64", "0.170.0-alpha.1", Some("0.170.0-alpha.1"));
         check("@openai/codexes", "1.0.0", None);
         check("another", "1.0.0", None);
+        check("@openai/codex", &"1".repeat(1 << 20), None);
     }
 
     #[test]
