@@ -4,6 +4,8 @@ use std::io::{self, BufReader};
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -82,13 +84,30 @@ fn answered(mut stream: WaitedStream<'_>, daemon: &FoundDaemon, question: &Quest
 fn connect(daemon: &FoundDaemon, waiting: &Waiting) -> Result<UnixStream, Unanswered> {
     match to(&daemon.socket, waiting) {
         Err(error) if is_away(&error) => {
-            start::start(daemon).map_err(|error| Unanswered::Away(error.to_string()))?;
+            let started = daemon.clone();
+            let started = beside(waiting, move || start::start(&started))?;
+            started.map_err(|error| Unanswered::Away(error.to_string()))?;
             start::wait(waiting, || to(&daemon.socket, waiting)).map_err(|error| match is_away(&error) {
                 true => Unanswered::Away(error.to_string()),
                 false => error.into(),
             })
         }
         connected => Ok(connected?),
+    }
+}
+
+/// Does `work` in a thread of its own, and waits for it: the system runs a program once its file is there, and whoever holds
+/// that up must not hold up the hook.
+fn beside<T: Send + 'static>(waiting: &Waiting, work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
+    let (tell, told) = mpsc::channel();
+    // Nobody listens any more where it took too long.
+    thread::Builder::new().spawn(move || drop(tell.send(work())))?;
+    loop {
+        match told.recv_timeout(LOOK_EVERY) {
+            Ok(done) => return Ok(done),
+            Err(RecvTimeoutError::Timeout) => waiting.pause(Duration::ZERO)?,
+            Err(RecvTimeoutError::Disconnected) => return Err(io::Error::other("the daemon cannot be started")),
+        }
     }
 }
 
@@ -106,4 +125,21 @@ fn to(path: &Path, waiting: &Waiting) -> io::Result<UnixStream> {
     }
     let peer = getsockopt(&ours, PeerCredentials)?;
     if peer.uid() == geteuid().as_raw() { Ok(ours.into()) } else { Err(io::Error::other("another user listens there")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn a_start_that_takes_too_long_is_not_waited_for() {
+        let waiting = Waiting::until(Instant::now(), Duration::from_millis(50)).unwrap();
+        assert_eq!(beside(&waiting, || 7).unwrap(), 7);
+        let (hold, held) = mpsc::channel::<()>();
+        let late = beside(&waiting, move || held.recv().is_ok()).unwrap_err();
+        assert_eq!(late.kind(), io::ErrorKind::TimedOut);
+        drop(hold);
+    }
 }

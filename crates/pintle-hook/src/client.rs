@@ -64,16 +64,17 @@ pub fn wrong_use(why: &str) -> ! {
 
 /// Reads what the host says, and asks.
 fn answer(options: &Options, payload: Option<Vec<u8>>, waiting: &Waiting) -> Result<Ruled, Unanswered> {
-    let payload = payload.map_or_else(|| heard(WaitedInput(waiting)), Ok)?;
+    let payload = payload.map_or_else(|| heard(WaitedInput::of(waiting)), Ok)?;
     ask(options, &question(options, payload)?, waiting)
 }
 
-/// All that the host says.
+/// All that the host says, before the `deadline` after `began`. [`run`] goes on from there.
 ///
 /// # Errors
-/// It cannot be read, or is longer than what is read.
-pub fn said() -> io::Result<Vec<u8>> {
-    let payload = heard(io::stdin().lock())?;
+/// It cannot be read, or not in time, or is longer than what is read.
+pub fn said(began: Instant, deadline: Duration) -> io::Result<Vec<u8>> {
+    let waiting = Waiting::until(began, deadline)?;
+    let payload = heard(WaitedInput::of(&waiting))?;
     if payload.len() > MAX_PAYLOAD_BYTES {
         return Err(io::Error::other("the host says more than the guard reads"));
     }

@@ -1,22 +1,29 @@
 //! How long a hook waits: for bytes of its host or its daemon, never beyond its deadline, and no longer once a signal says
 //! that nobody wants its answer.
 //!
-//! Everything happens in one thread, which asks before it reads whether there is something: a second one would cost more
-//! than the whole question.
+//! Everything but the start of a daemon happens in one thread, which asks before it reads whether there is something: a
+//! second one would cost more than the whole question.
 
 use std::cell::Cell;
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
+use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, pthread_sigmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::stat::{SFlag, fstat};
 
 /// How long the daemon has until its first word, whatever the deadline: one that says nothing for so long is stuck.
 const FIRST_WORD: Duration = Duration::from_secs(28);
+
+/// Where a process finds its standard input by name. Source: proc_pid_fd(5).
+const OWN_INPUT: &str = "/proc/self/fd/0";
 
 /// A file, and what it is to be ready for.
 type Waited<'a> = (BorrowedFd<'a>, PollFlags);
@@ -125,18 +132,37 @@ fn held_up() -> SigSet {
 }
 
 /// Standard input, which is read only where there is something.
-#[derive(Clone, Copy, Debug)]
-pub struct WaitedInput<'a>(pub &'a Waiting);
+#[derive(Debug)]
+pub struct WaitedInput<'a> {
+    waiting: &'a Waiting,
+    /// The same pipe, opened once more, so that reading it never waits: somebody else who reads it may take what is there
+    /// between the question and the reading.
+    pipe: Option<File>,
+}
+
+impl<'a> WaitedInput<'a> {
+    /// That of this process, which waits as long as `waiting` says.
+    pub fn of(waiting: &'a Waiting) -> Self {
+        let is_pipe =
+            fstat(io::stdin()).is_ok_and(|found| found.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFIFO.bits());
+        let open = || File::options().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(OWN_INPUT).ok();
+        Self { waiting, pipe: is_pipe.then(open).flatten() }
+    }
+}
 
 impl Read for WaitedInput<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let input = io::stdin();
+        let file = self.pipe.as_ref().map_or(input.as_fd(), AsFd::as_fd);
         loop {
-            self.0.ready(input.as_fd(), PollFlags::POLLIN)?;
+            if self.pipe.is_none() {
+                self.waiting.ready(file, PollFlags::POLLIN)?;
+            }
             // Straight from the descriptor: what the handle of the library had read already, nobody would wait for.
-            match nix::unistd::read(&input, bytes) {
+            match nix::unistd::read(file, bytes) {
                 // The host, which has the other end, may have made it one that never waits.
-                Err(Errno::EAGAIN | Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => self.waiting.ready(file, PollFlags::POLLIN)?,
+                Err(Errno::EINTR) => {}
                 read => return Ok(read?),
             }
         }

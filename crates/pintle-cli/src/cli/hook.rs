@@ -31,15 +31,16 @@ pub(super) fn run(global: &Global, args: HookArgs) -> Result<u8, CliError> {
     let Some(host) = guard::host(&args.host) else {
         client::wrong_use(&format!("there is no agent `{}`", args.host));
     };
+    let deadline = deadline(host);
     let (event, payload) = match args.event {
         Some(event) => (event, None),
-        None => match client::said() {
+        None => match client::said(began, deadline) {
             Ok(payload) => (named(&payload), Some(payload)),
             Err(error) => client::wrong_use(&error.to_string()),
         },
     };
     let daemon = daemon_of(global).unwrap_or_else(|error| client::wrong_use(&error.message));
-    let options = Options { host: args.host, event, daemon, deadline: deadline(host), allows_away: false };
+    let options = Options { host: args.host, event, daemon, deadline, allows_away: false };
     client::run(options, payload, began)
 }
 

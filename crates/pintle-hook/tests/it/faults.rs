@@ -287,6 +287,32 @@ fn a_host_that_never_ends_its_input_gets_the_refusal() {
 }
 
 #[test]
+fn whoever_takes_its_input_away_does_not_make_it_wait() {
+    let world = World::new();
+    let mut child = world.command(5_000).spawn().unwrap();
+    let of = format!("/proc/{}", child.id());
+    let leads_to = |file: &str| std::fs::read_link(format!("{of}/fd/{file}")).ok();
+    let never_waits = |file: &str| {
+        let said = std::fs::read_to_string(format!("{of}/fdinfo/{file}")).unwrap_or_default();
+        let flags = said.lines().find_map(|line| line.strip_prefix("flags:")).map(str::trim);
+        let flags = flags.and_then(|flags| i32::from_str_radix(flags, 8).ok());
+        flags.is_some_and(|flags| flags & nix::fcntl::OFlag::O_NONBLOCK.bits() != 0)
+    };
+    // The pipe is open there once more.
+    let found = loop {
+        let mut others = (3..10).map(|file| file.to_string());
+        let found = others.any(|file| leads_to(&file) == leads_to("0") && never_waits(&file));
+        if found || child.try_wait().unwrap().is_some() {
+            break found;
+        }
+        std::thread::yield_now();
+    };
+    assert!(found);
+    let left = finish(child, PAYLOAD.as_bytes());
+    check_refused(&left, "refused: ");
+}
+
+#[test]
 fn of_input_that_is_too_long_the_daemon_hears_so_much_that_it_refuses_it() {
     let world = World::new();
     let daemon = world.daemon(|mut stream| {
