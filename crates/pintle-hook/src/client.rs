@@ -33,6 +33,9 @@ static REFUSAL: OnceLock<&str> = OnceLock::new();
 /// Answers the host: asks the daemon of `options`, and ends this process. No other thread may run yet: each one would hear
 /// the signals that this one waits for. `payload` is what the host says, where somebody has read it already.
 pub fn run(options: Options, payload: Option<Vec<u8>>, began: Instant) -> ! {
+    // Other processes of the user find no way into this one: into its output they could write another answer. Where the
+    // system does not know it, they do as before.
+    nix::sys::prctl::set_dumpable(false).ok();
     let refusal = REFUSAL.get_or_init(|| guard::panic_deny(&options.host, &options.event));
     let objects_to_nothing = guard::no_objection(&options.host).filter(|_| options.allows_away);
     std::panic::set_hook(Box::new(|_| end(0, REFUSAL.get().map_or(b"", |text| text.as_bytes()), b"")));

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use domain::json::{Object, Value};
 use guard::transcript::{KnownCalls, call_content};
 use guard::{HostCall, HostEvent};
+use nix::fcntl::OFlag;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -65,7 +66,9 @@ pub(crate) fn note(
 /// The file of `session`, open at its end. Its folder is made where it is missed: nearly always it is there.
 fn opened(places: &GuardPlaces, session: &str) -> io::Result<File> {
     let file = file(places, session);
-    let open = || File::options().append(true).create(true).mode(0o600).open(&file);
+    // A pipe that somebody put there would wait for its other end.
+    let flags = OFlag::O_NONBLOCK.bits();
+    let open = || File::options().append(true).create(true).mode(0o600).custom_flags(flags).open(&file);
     match open() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             fs::create_dir_all(folder(places))?;

@@ -32,6 +32,10 @@ use crate::error::CliError;
 /// How long a hook may take to take its answer.
 const WRITE_TIME: Duration = Duration::from_secs(5);
 
+/// How long questions that were asked before the end may take until their answer: longer than any hook waits for the first
+/// word.
+const END_TIME: Duration = Duration::from_secs(30);
+
 /// How long is waited for the lock, which commands have that keep something, for some milliseconds: a hook waits hardly
 /// longer for a daemon.
 const LOCK_TIME: Duration = Duration::from_millis(100);
@@ -167,7 +171,10 @@ impl Listening {
         }
         fs::remove_file(self.places.pid_file()).ok();
         tasks.close();
-        tasks.wait().await;
+        // One that looks at files which never answer must not keep the lock from the next daemon.
+        if tokio::time::timeout(END_TIME, tasks.wait()).await.is_err() {
+            tracing::warn!("questions are left that nobody answers: their hooks refuse");
+        }
         desk.desk.close().await;
     }
 }
