@@ -280,7 +280,17 @@ fn the_image_runs_without_root_on_a_file_system_that_is_only_read() {
     env.write("pintle.toml", &format!("{}[gateway]\ntoken_env = 'PINTLE_TOKEN'\n", MODEL));
     env.write("resolv.conf", "");
     let mut bwrap = Command::new("bwrap");
-    bwrap.args(["--unshare-user", "--unshare-pid", "--unshare-ipc", "--uid", uid, "--gid", gid, "--clearenv"]);
+    bwrap.args([
+        "--die-with-parent",
+        "--unshare-user",
+        "--unshare-pid",
+        "--unshare-ipc",
+        "--uid",
+        uid,
+        "--gid",
+        gid,
+        "--clearenv",
+    ]);
     bwrap.args(["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/var/lib/pintle"]);
     // What the image has: the program, its libraries, the configuration.
     bwrap.arg("--ro-bind").arg(PINTLE).arg("/usr/bin/pintle");
