@@ -168,7 +168,10 @@ impl Reading<'_> {
             }
         }
         words.extend(current);
-        words.truncate(crate::bounds::WORDS);
+        if words.len() > crate::bounds::WORDS {
+            self.cut(format!("a command has more than {} words", crate::bounds::WORDS));
+            words.truncate(crate::bounds::WORDS);
+        }
         words.into_iter().map(Field::known).collect()
     }
 

@@ -29,6 +29,7 @@ fn what_is_too_much_to_read_is_refused() {
         bash(format!("rm {} lnk/settings.json", (0..1100).map(|at| format!("s{at} ")).collect::<String>())),
         bash(format!("rm -rf ~ # {}", "x".repeat(70_000))),
         bash("rm x{1..3000} lnk/settings.json"),
+        bash(format!("env -S 'rm {}lnk/settings.json'", "a ".repeat(1100))),
     ];
     for (tool, arguments) in held {
         let looked = kept.look(&event("claude", tool, (arguments.clone(), &cwd)));
