@@ -24,6 +24,7 @@ pub(crate) mod canary;
 pub(crate) mod daemon_process;
 pub(crate) mod folders;
 mod found_files;
+pub(crate) mod heartbeat;
 pub(crate) mod hook_door;
 pub(crate) mod host_files;
 mod host_process;

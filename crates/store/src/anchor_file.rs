@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use domain::anchor::{Anchor, AnchorStanding, AnchoredRule};
 use domain::audit::ChainHead;
@@ -14,8 +15,10 @@ use domain::hex::hex;
 use domain::id::TenantId;
 use domain::shown_url::shown_url;
 use domain::store::StoreError;
-use nix::fcntl::{Flock, FlockArg};
 use sha2::{Digest as _, Sha256};
+
+use crate::file_lock::FileLock;
+use crate::lock_order::{HeldRank, LockRank};
 
 /// How the names of these files begin.
 pub const ANCHOR_PREFIX: &str = "anchor-";
@@ -31,6 +34,9 @@ const MAX_NAMES: usize = 10;
 
 /// Bytes of the digest of a URL that a name has.
 const NAME_BYTES: usize = 8;
+
+/// How long other processes are waited for. Each has the lock for the time in which it reads and writes a small file.
+const LOCK_TIME: Duration = Duration::from_secs(2);
 
 /// The anchor of one store: a file beside the keys, written whole or not at all, by one process at a time.
 #[derive(Debug)]
@@ -159,20 +165,46 @@ impl AnchorFile {
         (!guards.is_empty()).then(|| lost(&guards, self.restoring))
     }
 
-    /// Keeps other processes from it until what is returned is dropped.
-    pub(crate) fn lock(&self) -> Result<Flock<File>, StoreError> {
+    /// Lets `change` make something else of what it says, while no other process writes it. `change` is not given a store, so
+    /// that nobody who has this lock waits for another one. Says whether it was written.
+    ///
+    /// # Errors
+    /// Another process keeps the lock for long, the file cannot be read or written.
+    fn update(&self, change: impl FnOnce(Option<Anchor>) -> Option<Anchor>) -> Result<bool, StoreError> {
         let path = self.path.with_extension("lock");
         let cannot = |why: String| StoreError::Unavailable(format!("`{}` cannot be locked: {why}", path.display()));
+        let _held = HeldRank::enter(LockRank::Anchor);
         if let Some(home) = path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(home).map_err(|error| cannot(error.to_string()))?;
         }
-        let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
-        let file = file.map_err(|error| cannot(error.to_string()))?;
-        Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| cannot(error.to_string()))
+        let _lock = FileLock::take(&path, LOCK_TIME).map_err(|error| cannot(error.to_string()))?;
+        match change(self.read()?) {
+            Some(next) => self.write(&next).map(|()| true).map_err(|error| self.unwritten(&error)),
+            None => Ok(false),
+        }
+    }
+
+    /// Writes `next` if it says `before` still; whether it did. If not, somebody else knew more meanwhile.
+    ///
+    /// # Errors
+    /// As [`Self::update`].
+    pub(crate) fn replace(&self, before: Option<&Anchor>, next: &Anchor) -> Result<bool, StoreError> {
+        self.update(|now| (now.as_ref() == before).then(|| next.clone()))
+    }
+
+    /// Writes `next`, whatever it says.
+    ///
+    /// # Errors
+    /// As [`Self::update`], but for a file that cannot be read.
+    pub(crate) fn overwrite(&self, next: &Anchor) -> Result<(), StoreError> {
+        if self.read().is_err() {
+            self.forget()?;
+        }
+        self.update(|_| Some(next.clone())).map(drop)
     }
 
     /// Writes it, by whoever has the lock.
-    pub(crate) fn write(&self, anchor: &Anchor) -> std::io::Result<()> {
+    fn write(&self, anchor: &Anchor) -> std::io::Result<()> {
         let text = serde_json::to_vec_pretty(anchor).expect("maps with text keys always serialise");
         // Whoever writes holds the lock, so nobody else has the same draft.
         let draft = self.path.with_extension("new");
@@ -194,11 +226,11 @@ impl AnchorFile {
         if !self.is_good.load(Ordering::Relaxed) {
             return;
         }
-        let followed = self.lock().and_then(|_lock| {
-            let Some(before) = self.read()? else { return Ok(()) };
+        let followed = self.update(|before| {
+            let before = before?;
             let mut after = before.clone();
             change(&mut after);
-            if after == before { Ok(()) } else { self.write(&after).map_err(|error| self.unwritten(&error)) }
+            (after != before).then_some(after)
         });
         if let Err(why) = followed {
             tracing::warn!("store.anchor_not_written: {why}");
@@ -206,7 +238,7 @@ impl AnchorFile {
     }
 
     /// It could not be written.
-    pub(crate) fn unwritten(&self, error: &std::io::Error) -> StoreError {
+    fn unwritten(&self, error: &std::io::Error) -> StoreError {
         StoreError::Unavailable(format!("`{}` cannot be written: {error}", self.path.display()))
     }
 

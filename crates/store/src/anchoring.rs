@@ -8,6 +8,7 @@ use domain::id::{HookId, TenantId};
 use domain::json::canonical;
 use domain::store::{Actor, IdentityChange, StoreAcceptance, StoreError, StoredRules, Tenant};
 
+use crate::anchor_file::AnchorFile;
 use crate::database::Database;
 use crate::db::Failure;
 use crate::evidence::{self, Note};
@@ -25,17 +26,36 @@ pub(crate) fn rules<D: Database>(database: &D) -> Result<StoredRules, StoreError
     Ok(rules)
 }
 
+/// How often the store is read again because another process, or the writer, had something written into the anchor
+/// meanwhile. It takes milliseconds and happens at each signature, which are seconds apart.
+const TRIES: u32 = 16;
+
 fn anchored<D: Database>(database: &D) -> Result<StoredRules, StoreError> {
     let Some(file) = &database.sealing().anchor else { return database.read_at_once(hooks::rules) };
-    // Where the home cannot be written there is nothing to keep others from.
-    let lock = file.lock().map_err(|why| tracing::warn!("store.anchor_not_written: {why}"));
+    let mut tried = 0;
+    loop {
+        tried += 1;
+        let (rules, is_written) = read_with_anchor(database, file)?;
+        if is_written {
+            return Ok(rules);
+        }
+        if tried == TRIES {
+            tracing::warn!("store.anchor_not_written: others changed it {TRIES} times while the rules were read");
+            return Ok(rules);
+        }
+    }
+}
+
+/// The rules as they are now, and whether the anchor knows what it is to know. The anchor is read first, and written last
+/// only if nobody else has written it: whoever reads a store later than its anchor never finds less than that knows.
+fn read_with_anchor<D: Database>(database: &D, file: &AnchorFile) -> Result<(StoredRules, bool), StoreError> {
     let anchor = match file.read() {
         Ok(anchor) => anchor,
         Err(why) => {
             let mut rules = database.read_at_once(hooks::rules)?;
             rules.shut = Some(format!("{why}; every gate stays shut until `pintle store accept`"));
             file.stands(false);
-            return Ok(rules);
+            return Ok((rules, true));
         }
     };
     let (mut rules, Comparison { standing, doubts, next, replaced, .. }) = compared(database, anchor.as_ref())?;
@@ -47,21 +67,19 @@ fn anchored<D: Database>(database: &D) -> Result<StoredRules, StoreError> {
     rules.shut = file.shut(anchor.as_ref(), &standing);
     file.stands(rules.shut.is_none());
     let next = next.map(|next| Anchor { are_rows_sealed: has_row_seals(database, next.are_rows_sealed), ..next });
-    if let Some(next) = next.filter(|next| lock.is_ok() && anchor.as_ref() != Some(next)) {
-        if anchor.is_none() {
-            tracing::info!(
-                "store.anchored: {} is known from now on, with {} guards",
-                file.shown(),
-                next.guards().count()
-            );
+    let Some(next) = next.filter(|next| anchor.as_ref() != Some(next)) else { return Ok((rules, true)) };
+    // It must not know more than a loss of power leaves.
+    match database.settle().and_then(|()| file.replace(anchor.as_ref(), &next)) {
+        Ok(true) if anchor.is_none() => {
+            let guards = next.guards().count();
+            tracing::info!("store.anchored: {} is known from now on, with {guards} guards", file.shown());
         }
-        // It must not know more than a loss of power leaves.
-        let written = database.settle().and_then(|()| file.write(&next).map_err(|error| file.unwritten(&error)));
-        if let Err(why) = written {
-            tracing::warn!("store.anchor_not_written: {why}");
-        }
+        Ok(true) => {}
+        Ok(false) => return Ok((rules, false)),
+        // Where the home cannot be written there is nothing to keep others from.
+        Err(why) => tracing::warn!("store.anchor_not_written: {why}"),
     }
-    Ok(rules)
+    Ok((rules, true))
 }
 
 /// Seals the rows of those who may ask once, where a host that seals opens a store for the first time. What has a seal
@@ -105,7 +123,6 @@ fn looked<D: Database>(database: &D, known: Option<&Anchor>) -> Result<(StoredRu
 /// what nobody accepted. Rules of files and shipped ones may be written over, since their rows are not what counts.
 pub(crate) fn may_change<D: Database>(database: &D, hooks: &[&HookId]) -> Result<(), StoreError> {
     let Some(file) = &database.sealing().anchor else { return Ok(()) };
-    let _lock = file.lock();
     let anchor = file.read()?;
     let (rules, Comparison { standing, doubts, .. }) = compared(database, anchor.as_ref())?;
     if let Some(why) = file.shut(anchor.as_ref(), &standing) {
@@ -121,7 +138,6 @@ pub(crate) fn may_change<D: Database>(database: &D, hooks: &[&HookId]) -> Result
 /// chain, in the transaction in which it is taken.
 pub(crate) fn accept<D: Database>(database: &D, by: &Actor) -> Result<Vec<String>, StoreError> {
     let Some(file) = &database.sealing().anchor else { return Ok(Vec::new()) };
-    let _lock = file.lock()?;
     let anchor = file.read().unwrap_or_default();
     let (stored, seen) = looked(database, anchor.as_ref())?;
     let standing = compare(anchor.as_ref(), &seen).standing;
@@ -176,7 +192,7 @@ pub(crate) fn accept<D: Database>(database: &D, by: &Actor) -> Result<Vec<String
     let (_, Comparison { next, .. }) = compared(database, known.as_ref())?;
     if let Some(next) = next.map(|next| Anchor { are_rows_sealed, ..next }) {
         database.settle()?;
-        file.write(&next).map_err(|error| file.unwritten(&error))?;
+        file.overwrite(&next)?;
         file.stands(true);
     }
     let whole = whole.iter().map(StoreAcceptance::text).chain(names.into_iter().map(|(_, why)| why));

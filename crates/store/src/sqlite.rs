@@ -16,7 +16,7 @@ mod writer;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::thread::{self, JoinHandle};
 
 use domain::record::EventRecord;
@@ -33,6 +33,7 @@ pub use crate::rows::batch::MAX_GROUP_BATCHES;
 use crate::Durability;
 use crate::database::{Database, SqlStore};
 use crate::db::{Db, Failure};
+use crate::lock_order::{LockRank, RankedGuard, RankedMutex};
 use crate::room::Rooms;
 use crate::rows::audit::Sealer;
 use crate::rows::batch::{Batch, Traffic, tail};
@@ -56,13 +57,13 @@ pub struct SqliteFile {
     /// Taken out by `drop`, which ends the writer.
     queue: Option<SyncSender<Batch>>,
     writer: Option<JoinHandle<()>>,
-    reader: Mutex<Connection>,
+    reader: RankedMutex<Connection>,
     /// For those who wait for what they write; opened when the first of them comes, since many programs have none.
-    desk: Mutex<Option<Box<Connection>>>,
+    desk: RankedMutex<Option<Box<Connection>>>,
     locks: Arc<Locks>,
     sealing: StoreKeys,
     rooms: Rooms,
-    pen: Arc<Mutex<Writer>>,
+    pen: Arc<RankedMutex<Writer>>,
     traffic: Traffic,
 }
 
@@ -89,7 +90,7 @@ impl Sqlite {
         let mut writer = Writer::new(place.clone(), writing, sealing.clone(), durability);
         // What a program left that was killed.
         writer.fold();
-        let pen = Arc::new(Mutex::new(writer));
+        let pen = Arc::new(RankedMutex::new(LockRank::Writer, writer));
         let writer = thread::Builder::new()
             .name("pintle-store".into())
             .spawn({
@@ -102,8 +103,8 @@ impl Sqlite {
             durability,
             queue: Some(queue),
             writer: Some(writer),
-            reader: Mutex::new(reading),
-            desk: Mutex::default(),
+            reader: RankedMutex::new(LockRank::Reader, reading),
+            desk: RankedMutex::new(LockRank::Desk, None),
             locks,
             place,
             sealing,
@@ -125,9 +126,9 @@ impl Sqlite {
 }
 
 impl SqliteFile {
-    fn reader(&self) -> MutexGuard<'_, Connection> {
+    fn reader(&self) -> RankedGuard<'_, Connection> {
         // A panic while reading leaves a connection that can read again.
-        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reader.lock()
     }
 
     /// Has what calls left where evidence is read. What cannot be moved is left out, and `verify` says so.
@@ -143,7 +144,7 @@ impl SqliteFile {
 
     fn transact<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Failure>) -> Result<T, StoreError> {
         // A panic rolls its transaction back as it unwinds.
-        let mut desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut desk = self.desk.lock();
         let _turn = self.place.turn();
         self.place.check()?;
         let write = || {
@@ -261,7 +262,7 @@ impl Database for SqliteFile {
 /// The writer, kept from its thread.
 struct Unoccupied<'a> {
     store: &'a SqliteFile,
-    writer: MutexGuard<'a, Writer>,
+    writer: RankedGuard<'a, Writer>,
 }
 
 impl IdleStore for Unoccupied<'_> {

@@ -247,6 +247,25 @@ impl Folders {
         Ok(warm)
     }
 
+    /// Asks each configuration that is kept what it would ask at a call, and says in `at` which one it is that does not
+    /// answer. Stores of a server have bounds of their own.
+    pub(crate) async fn look(&self, at: &Mutex<String>) {
+        let kept: Vec<(PathBuf, Arc<Warm>)> = {
+            let warm = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
+            warm.iter().filter_map(|(folder, entry)| Some((folder.clone(), entry.get()?.clone()))).collect()
+        };
+        for (folder, warm) in kept {
+            let store = warm.in_force.read().unwrap_or_else(PoisonError::into_inner).store.clone();
+            if store.is_shared() {
+                continue;
+            }
+            *at.lock().unwrap_or_else(PoisonError::into_inner) = format!("the store of {}", folder.display());
+            // A store that answers with an error answers.
+            tokio::task::spawn_blocking(move || store.epoch().is_ok()).await.ok();
+        }
+        at.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// Waits until a configuration that is kept changed. One waits at a time.
     pub(crate) async fn changed(&self) {
         self.changed.notified().await;

@@ -4,15 +4,19 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use doors::mcp::ToolPins;
-use nix::fcntl::{Flock, FlockArg};
+use store::file_lock::FileLock;
 
 use super::host_files::text_of;
 use super::places::GuardPlaces;
 
 /// The folder of these files, in that of the guard.
 const FOLDER: &str = "mcp";
+
+/// How long other proxies before the same server are waited for, each of which reads and writes a small file.
+const LOCK_TIME: Duration = Duration::from_secs(2);
 
 /// The file of one server.
 #[derive(Clone, Debug)]
@@ -60,8 +64,8 @@ impl PinFile {
     pub(crate) fn change<T>(&self, work: impl FnOnce(&mut ToolPins) -> T) -> io::Result<T> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
         let lock = self.folder.join(format!("{}.lock", self.server));
-        let lock = File::options().create(true).truncate(false).write(true).mode(0o600).open(lock)?;
-        let _alone = Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, error)| io::Error::from(error))?;
+        let _alone = FileLock::take(&lock, LOCK_TIME)
+            .map_err(|why| io::Error::other(format!("{} cannot be locked: {why}", lock.display())))?;
         let mut pins = self.read()?;
         let before = pins.clone();
         let came = work(&mut pins);

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::Durability;
 use crate::db::Failure;
+use crate::lock_order::{LockRank, RankedGuard, RankedMutex};
 use crate::migration::{self, NEWEST};
 use crate::rows::backlog::UnwrittenBatch;
 
@@ -88,14 +89,14 @@ pub(super) struct Place {
     inode: (u64, u64),
     /// Who of this process writes now. SQLite lets those who wait sleep and look again, which a busy writer can
     /// outlast; here they are woken.
-    writing: Mutex<()>,
+    writing: RankedMutex<()>,
 }
 
 impl Place {
     /// The file that stands at `path` now.
     pub(super) fn of(path: &Path) -> Result<Self, StoreError> {
         let inode = inode(path).ok_or_else(|| gone(path))?;
-        Ok(Self { path: path.to_owned(), inode, writing: Mutex::default() })
+        Ok(Self { path: path.to_owned(), inode, writing: RankedMutex::new(LockRank::Turn, ()) })
     }
 
     /// The one name of it that all links lead to, so that there is one lock file, as there is one log of SQLite.
@@ -120,18 +121,14 @@ impl Place {
     }
 
     /// Waits until nobody else of this process writes. What is returned is kept until the end of the transaction.
-    pub(super) fn turn(&self) -> MutexGuard<'_, ()> {
+    pub(super) fn turn(&self) -> RankedGuard<'_, ()> {
         // A panic rolls its transaction back as it unwinds.
-        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.writing.lock()
     }
 
     /// The same, unless somebody else does.
-    pub(super) fn turn_if_free(&self) -> Option<MutexGuard<'_, ()>> {
-        match self.writing.try_lock() {
-            Ok(turn) => Some(turn),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
+    pub(super) fn turn_if_free(&self) -> Option<RankedGuard<'_, ()>> {
+        self.writing.try_lock()
     }
 
     /// A file that was deleted takes rows without a word, and they are gone with the process.

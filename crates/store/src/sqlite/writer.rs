@@ -1,7 +1,7 @@
 //! The writing end of the file.
 
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use domain::record::EventRecord;
@@ -13,6 +13,7 @@ use super::file::{self, Place};
 use super::pending::Tail;
 use crate::Durability;
 use crate::db::Dialect;
+use crate::lock_order::{RankedGuard, RankedMutex};
 use crate::rows::audit::{Sealer, Signer, seal_all, unsealed};
 use crate::rows::backlog::{Backlog, BatchResult, UnwrittenBatch};
 use crate::rows::batch::tail::{self, TailRow};
@@ -57,7 +58,7 @@ impl Writer {
     }
 
     /// Writes what is handed over until the store is dropped and nothing waits.
-    pub(super) fn run(writer: &Mutex<Self>, batches: &Receiver<Batch>) {
+    pub(super) fn run(writer: &RankedMutex<Self>, batches: &Receiver<Batch>) {
         let sealing = locked(writer).sealing.clone();
         let (mut ready, mut backlog) = (None, Backlog::default());
         loop {
@@ -102,8 +103,8 @@ impl Writer {
     }
 
     /// The writer, if whoever waits may write in its place: it does nothing now, and its disk is quick.
-    pub(super) fn idle(writer: &Mutex<Self>) -> Option<MutexGuard<'_, Self>> {
-        writer.try_lock().ok().filter(|writer| writer.quick)
+    pub(super) fn idle(writer: &RankedMutex<Self>) -> Option<RankedGuard<'_, Self>> {
+        writer.try_lock().filter(|writer| writer.quick)
     }
 
     /// Writes `records` in the thread of the caller, unless somebody else has the file: nothing is written then.
@@ -161,7 +162,7 @@ impl Writer {
     }
 
     /// Commits a row of the tail.
-    fn append(&mut self, turn: MutexGuard<'_, ()>, row: TailRow) -> BatchResult {
+    fn append(&mut self, turn: RankedGuard<'_, ()>, row: TailRow) -> BatchResult {
         let began = Instant::now();
         let appended = self.tail.append(&self.connection, row, began);
         drop(turn);
@@ -259,7 +260,7 @@ impl Writer {
     }
 
     /// The same for whoever has the turn to write.
-    fn write_during(&mut self, turn: MutexGuard<'_, ()>, rows: &[&Rows]) -> Vec<BatchResult> {
+    fn write_during(&mut self, turn: RankedGuard<'_, ()>, rows: &[&Rows]) -> Vec<BatchResult> {
         let began = Instant::now();
         let before = self.connection.total_changes();
         let committed = self.place.check().map_err(UnwrittenBatch::from).and_then(|()| {
@@ -303,14 +304,9 @@ impl Writer {
     }
 }
 
-pub(super) fn locked(writer: &Mutex<Writer>) -> MutexGuard<'_, Writer> {
-    writer.lock().unwrap_or_else(|poisoned| {
-        // A panic has rolled its transaction back as it unwound, and with it what the sealer took note of.
-        let mut panicked = poisoned.into_inner();
-        panicked.sealer.forget();
-        writer.clear_poison();
-        panicked
-    })
+pub(super) fn locked(writer: &RankedMutex<Writer>) -> RankedGuard<'_, Writer> {
+    // A panic has rolled its transaction back as it unwound, and with it what the sealer took note of.
+    writer.lock_or(|panicked| panicked.sealer.forget())
 }
 
 #[cfg(test)]
@@ -323,13 +319,15 @@ mod tests {
 
     use super::*;
     use crate::keyring::signing::SigningKey;
+    use crate::lock_order::LockRank;
 
-    fn writer(folder: &Path, signed: bool) -> Mutex<Writer> {
+    fn writer(folder: &Path, signed: bool) -> RankedMutex<Writer> {
         let path = folder.join("pintle.db");
         let (writing, _reading) = file::open(&path, Durability::BeforeEffect, None).unwrap();
         let signing = signed.then(|| Arc::new(SigningKey::open_or_create(folder).unwrap()));
         let sealing = StoreKeys { signing, ..StoreKeys::default() };
-        Mutex::new(Writer::new(Arc::new(Place::of(&path).unwrap()), writing, sealing, Durability::BeforeEffect))
+        let writer = Writer::new(Arc::new(Place::of(&path).unwrap()), writing, sealing, Durability::BeforeEffect);
+        RankedMutex::new(LockRank::Writer, writer)
     }
 
     #[test]

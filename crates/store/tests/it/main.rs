@@ -26,5 +26,6 @@ mod rules_outage;
 mod sealed_approvals;
 mod sealed_changes;
 mod sealed_identities;
+mod threads;
 mod turns;
 mod unsigned;

@@ -15,6 +15,7 @@ use crate::cli::{Global, terminal};
 use crate::error::CliError;
 use crate::guard::daemon_process::DaemonOf;
 use crate::guard::folders::Folders;
+use crate::guard::heartbeat;
 use crate::guard::hook_door::HookDoor;
 use crate::guard::listening::Listening;
 use crate::guard::model_door::{self, OpenDoor};
@@ -82,12 +83,15 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
         None => None,
     };
     let is_started_again = (args.by_hook || listening.is_handed_over) && args.http.is_none();
+    let stop = CancellationToken::new();
+    heartbeat::watch(folders.clone(), stop.clone())
+        .map_err(|error| CliError::failed(format!("the daemon cannot watch itself: {error}")))?;
     let hooks = HookDoor::open(listening, (env, folders), args.allow_self_edit)?;
     if args.allow_self_edit {
         terminal::warn("agents may change their own settings while this runs");
     }
     terminal::note(&format!("guarding at {}", places.socket.display()));
-    let (stop, door_stop) = (CancellationToken::new(), CancellationToken::new());
+    let door_stop = CancellationToken::new();
     if let Some(door) = &door {
         if let Err(error) = places.mark_model_door(door.address) {
             terminal::warn(&format!("`pintle guard status` cannot be told of the model door: {error}"));
@@ -111,8 +115,8 @@ async fn serve(global: &Global, args: &ServeArgs) -> Result<u8, CliError> {
     };
     // Answers of the door that are under way have the hooks that they began with: these end after them.
     let (is_idle, ()) = tokio::join!(work, doors);
+    stop.cancel();
     if !is_idle {
-        stop.cancel();
         served.await;
     }
     Ok(0)
