@@ -27,7 +27,6 @@ mod room;
 pub mod serve;
 pub mod spans;
 pub mod spending;
-pub mod sse;
 mod strict;
 mod talk;
 pub mod tokens;

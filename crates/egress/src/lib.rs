@@ -14,6 +14,7 @@ mod departure;
 mod keep_alive;
 mod range;
 mod resolve;
+pub mod sse;
 
 use std::io;
 use std::net::IpAddr;

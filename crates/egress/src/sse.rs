@@ -1,9 +1,15 @@
-//! Server-sent events as they came, byte by byte, and the data in them.
+//! Server-sent events as they came, byte by byte, and the data in them. One reader for every stream that Pintle reads: of
+//! model servers, behind the doors, and of MCP servers.
+//!
+//! Source: <https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream>.
 
 use std::ops::Range;
 
 /// Longest event that is waited for: an answer's largest events carry whole files as arguments.
 pub const MAX_EVENT_BYTES: usize = 16 << 20;
+
+/// What a stream may begin with, and no event has.
+pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// What ends a line for some readers of text, and for none of events.
 const ALSO_ENDS: [char; 8] = ['\x0b', '\x0c', '\x1c', '\x1d', '\x1e', '\u{85}', '\u{2028}', '\u{2029}'];
@@ -21,7 +27,8 @@ pub struct Event {
 }
 
 impl Event {
-    fn of(raw: Vec<u8>) -> Result<Self, SseError> {
+    /// The event in `raw` if every reader finds the same in it.
+    fn strict(raw: Vec<u8>) -> Result<Self, SseError> {
         let text = std::str::from_utf8(&raw).map_err(|_| SseError::NotText)?;
         let (mut data, mut place, mut name, mut at) = (None, None, None, 0);
         for line in text.split(['\r', '\n']) {
@@ -68,6 +75,46 @@ impl Event {
     }
 }
 
+/// What one event says to a reader that follows the standard.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlainEvent {
+    /// Its data, the lines joined by line feeds; none where it has none.
+    pub data: Option<String>,
+    /// The id that whoever reads on later names.
+    pub id: Option<String>,
+    /// After how many milliseconds the server wants to be asked again.
+    pub retry_ms: Option<u64>,
+}
+
+impl PlainEvent {
+    /// What `raw` says. Fields that nobody knows are left out.
+    ///
+    /// # Errors
+    /// It is not UTF-8.
+    pub fn parse(raw: &[u8]) -> Result<Self, SseError> {
+        let text = std::str::from_utf8(raw).map_err(|_| SseError::NotText)?;
+        let mut event = Self::default();
+        // A line that ends in CR LF is followed by an empty one here, which says nothing.
+        for line in text.split(['\r', '\n']) {
+            let (field, value) = line.split_once(':').unwrap_or((line, ""));
+            let value = value.strip_prefix(' ').unwrap_or(value);
+            match field {
+                "data" => match &mut event.data {
+                    Some(data) => {
+                        data.push('\n');
+                        data.push_str(value);
+                    }
+                    none => *none = Some(value.to_owned()),
+                },
+                "id" if !value.contains('\0') => event.id = Some(value.to_owned()),
+                "retry" => event.retry_ms = value.parse().ok().or(event.retry_ms),
+                _ => {}
+            }
+        }
+        Ok(event)
+    }
+}
+
 /// Bytes that are no events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SseError {
@@ -80,14 +127,18 @@ pub enum SseError {
     /// More than one line of data.
     #[error("an event of the answer has its data on several lines")]
     TwoData,
-    /// More than [`MAX_EVENT_BYTES`].
-    #[error("an event of the answer is larger than {MAX_EVENT_BYTES} bytes")]
-    TooLong,
+    /// More than may be.
+    #[error("an event of the answer is larger than {0} bytes")]
+    TooLong(usize),
 }
 
 /// Cuts a stream of bytes into events.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Splitter {
+    /// Most bytes of one event.
+    limit: usize,
+    /// Whether the first bytes were looked at, which may be a mark of the order of bytes.
+    begun: bool,
     bytes: Vec<u8>,
     /// How many of them were cut off as events: the others are the rest.
     cut: usize,
@@ -98,7 +149,18 @@ pub struct Splitter {
     ended: bool,
 }
 
+impl Default for Splitter {
+    fn default() -> Self {
+        Self::with_limit(MAX_EVENT_BYTES)
+    }
+}
+
 impl Splitter {
+    /// Cuts events of at most `limit` bytes.
+    pub const fn with_limit(limit: usize) -> Self {
+        Self { limit, begun: false, bytes: Vec::new(), cut: 0, looked: 0, lead: 0, ended: false }
+    }
+
     /// Takes more bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
         // The rest moves when it is the smaller part, so that each byte moves about once.
@@ -107,15 +169,24 @@ impl Splitter {
             self.cut = 0;
         }
         self.bytes.extend_from_slice(bytes);
+        if !self.begun && !BYTE_ORDER_MARK.starts_with(&self.bytes) {
+            self.begun = true;
+            if self.bytes.starts_with(BYTE_ORDER_MARK) {
+                self.cut = BYTE_ORDER_MARK.len();
+            }
+        }
     }
 
     fn rest(&self) -> &[u8] {
         &self.bytes[self.cut..]
     }
 
-    /// Says that no more bytes come: what is left is the last event.
-    pub const fn end(&mut self) {
+    /// Says that no more bytes come: what is left is the last event, since some servers leave out the empty line behind it.
+    pub fn end(&mut self) {
         self.ended = true;
+        if !self.begun && self.bytes == BYTE_ORDER_MARK {
+            self.cut = self.bytes.len();
+        }
     }
 
     /// Whether nothing is left and nothing comes.
@@ -123,22 +194,37 @@ impl Splitter {
         self.ended && self.bytes.len() == self.cut
     }
 
-    /// The next event that is whole.
+    /// The next event that is whole and that every reader reads alike.
     ///
     /// # Errors
     /// What came is none.
     pub fn cut(&mut self) -> Result<Option<Event>, SseError> {
+        self.cut_raw()?.map(Event::strict).transpose()
+    }
+
+    /// The next event that is whole, as a reader reads it that follows the standard.
+    ///
+    /// # Errors
+    /// It is too long, or not UTF-8.
+    pub fn cut_plain(&mut self) -> Result<Option<PlainEvent>, SseError> {
+        self.cut_raw()?.map(|raw| PlainEvent::parse(&raw)).transpose()
+    }
+
+    fn cut_raw(&mut self) -> Result<Option<Vec<u8>>, SseError> {
         let left = self.rest().len();
         let end = match self.boundary() {
             Some(end) => end,
-            None if left > MAX_EVENT_BYTES => return Err(SseError::TooLong),
+            None if left > self.limit => return Err(SseError::TooLong(self.limit)),
             None if self.ended && left > 0 => left,
             None => return Ok(None),
         };
+        if end > self.limit {
+            return Err(SseError::TooLong(self.limit));
+        }
         let event = self.rest()[..end].to_vec();
         self.cut += end;
         (self.looked, self.lead) = (0, 0);
-        Event::of(event).map(Some)
+        Ok(Some(event))
     }
 
     /// Where the empty line ends that closes an event. A carriage return at the very end may be half of a line's end:
@@ -257,11 +343,52 @@ mod tests {
         assert_eq!(events[1].with_data("z"), b"data:z\n\n");
     }
 
+    /// What a reader that follows the standard finds.
+    fn plain(chunks: &[&[u8]]) -> Result<Vec<PlainEvent>, SseError> {
+        let (mut splitter, mut events) = (Splitter::default(), Vec::new());
+        for chunk in chunks {
+            splitter.feed(chunk);
+            while let Some(event) = splitter.cut_plain()? {
+                events.push(event);
+            }
+        }
+        splitter.end();
+        while let Some(event) = splitter.cut_plain()? {
+            events.push(event);
+        }
+        Ok(events)
+    }
+
+    #[test]
+    fn a_byte_order_mark_at_the_beginning_is_no_part_of_an_event() {
+        let marked = "\u{feff}data: {1}\n\n\u{feff}data: {2}\n\n".as_bytes();
+        for cut in 0..marked.len() {
+            let (first, rest) = marked.split_at(cut);
+            let events = plain(&[first, rest]).unwrap();
+            let data: Vec<Option<&str>> = events.iter().map(|event| event.data.as_deref()).collect();
+            assert_eq!(data, [Some("{1}"), None], "only at the beginning, cut at {cut}");
+        }
+        let only = split(&["\u{feff}data: x\n\n".as_bytes()]).unwrap();
+        assert_eq!(only[0].raw, b"data: x\n\n");
+        for piece in [&b"\xef\xbb\xbf"[..], b""] {
+            assert_eq!(split(&[piece]), Ok(vec![]));
+        }
+        assert_eq!(plain(&[b"\xef", b"\xbb"]), Err(SseError::NotText), "half a mark is none");
+    }
+
+    #[test]
+    fn a_reader_by_the_standard_joins_lines_and_leaves_out_what_it_does_not_know() {
+        let text = b"\r: hi\rfoo: 1\revent: a\rid: 7\rretry: 20\rretry: x\rdata\rdata:  b\r\nid: 8\n\n";
+        let events = plain(&[text]).unwrap();
+        let expected = PlainEvent { data: Some("\n b".into()), id: Some("8".into()), retry_ms: Some(20) };
+        assert_eq!(events, [expected]);
+    }
+
     #[test]
     fn a_flood_is_cut_off() {
         let mut splitter = Splitter::default();
         splitter.feed(&vec![b'x'; MAX_EVENT_BYTES + 1]);
-        assert_eq!(splitter.cut(), Err(SseError::TooLong));
+        assert_eq!(splitter.cut(), Err(SseError::TooLong(MAX_EVENT_BYTES)));
         let mut splitter = Splitter::default();
         splitter.feed(b"data: \xff\n\n");
         assert_eq!(splitter.cut(), Err(SseError::NotText));
@@ -273,6 +400,7 @@ mod tests {
             let bytes = text.as_bytes();
             let (one, two) = (at.min(bytes.len()), two.min(bytes.len()));
             let (first, second) = (one.min(two), one.max(two));
+            prop_assert_eq!(&plain(&bytes.chunks(1).collect::<Vec<_>>()), &plain(&[bytes]));
             let whole = split(&[bytes]);
             prop_assert_eq!(&split(&[&bytes[..first], &bytes[first..second], &bytes[second..]]), &whole);
             let single: Vec<&[u8]> = bytes.chunks(1).collect();

@@ -119,8 +119,8 @@ impl Endpoint {
             _ if html => Err(ProviderError::fatal("answered with a web page; check `base_url`")),
             Some(b'{') => Ok(Answer::Whole(body.whole().await?)),
             Some(b'<') => Err(ProviderError::fatal("answered with a web page; check `base_url`")),
-            // A line of a stream begins with a mark of the order of bytes, a colon or a name.
-            Some(b'a'..=b'z' | b':' | 0xef) | None => Ok(Answer::Events(Events::new(body))),
+            // A line of a stream begins with a colon or a name.
+            Some(b'a'..=b'z' | b':') | None => Ok(Answer::Events(Events::new(body))),
             Some(_) => Err(ProviderError::fatal("the answer is neither a stream nor a JSON object; check `base_url`")),
         }
     }

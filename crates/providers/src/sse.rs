@@ -1,12 +1,11 @@
 //! The body of an answer: bounded bytes, and the server-sent events in them.
 
-use std::pin::Pin;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf as _, Bytes, BytesMut};
 use domain::checkpoint::runtime::RetryReason;
-use eventsource_stream::{Event, EventStream, EventStreamError};
-use futures_util::stream::{self, BoxStream};
+use egress::sse::{BYTE_ORDER_MARK, Splitter, SseError};
+use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt};
 use tokio::time::{Instant, timeout_at};
 
@@ -56,14 +55,24 @@ impl Body {
         Ok(Some(chunk))
     }
 
-    /// The first byte that is not blank, without taking it; none if there is none.
+    /// The first byte that is not blank, without taking it; none if there is none. A byte order mark before it goes.
     pub(crate) async fn peek(&mut self) -> Result<Option<u8>, ProviderError> {
         let until = Instant::now() + self.idle;
+        let (mut first, mut is_first) = (BytesMut::new(), true);
         while let Some(chunk) = self.chunk_by(until).await? {
-            if let Some(&byte) = chunk.iter().find(|byte| !byte.is_ascii_whitespace()) {
-                self.ahead = Some(chunk);
+            first.extend_from_slice(&chunk);
+            if is_first && BYTE_ORDER_MARK.starts_with(&first) && first.len() < BYTE_ORDER_MARK.len() {
+                continue;
+            }
+            if is_first && first.starts_with(BYTE_ORDER_MARK) {
+                first.advance(BYTE_ORDER_MARK.len());
+            }
+            is_first = false;
+            if let Some(&byte) = first.iter().find(|byte| !byte.is_ascii_whitespace()) {
+                self.ahead = Some(first.freeze());
                 return Ok(Some(byte));
             }
+            first.clear();
         }
         Ok(None)
     }
@@ -101,120 +110,55 @@ impl Body {
     }
 }
 
-/// Cuts a body into lines, so that the parser behind it never holds more than one and never reads a byte twice.
-struct Lines {
-    body: Body,
-    buffer: BytesMut,
-    /// How much of `buffer` holds no line end.
-    scanned: usize,
-    /// Size of the event that is being read.
-    event_bytes: usize,
-    ended: bool,
-}
-
-impl Lines {
-    async fn next(&mut self) -> Option<Result<Bytes, ProviderError>> {
-        loop {
-            if let Some(line) = self.line() {
-                return Some(self.counted(line));
-            }
-            if self.ended {
-                return None;
-            }
-            if let Err(error) = self.fill().await {
-                self.ended = true;
-                self.buffer.clear();
-                return Some(Err(error));
-            }
-        }
-    }
-
-    /// Takes a complete line, its end included.
-    fn line(&mut self) -> Option<Bytes> {
-        let rest = self.buffer.get(self.scanned..).unwrap_or_default();
-        let Some(at) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
-            self.scanned = self.buffer.len();
-            return None;
-        };
-        self.scanned += at;
-        let end = match (self.buffer.get(self.scanned), self.buffer.get(self.scanned + 1)) {
-            (Some(b'\r'), Some(b'\n')) => self.scanned + 2,
-            // The other half of a CR LF may still be on its way.
-            (Some(b'\r'), None) => return None,
-            _ => self.scanned + 1,
-        };
-        self.scanned = 0;
-        Some(self.buffer.split_to(end).freeze())
-    }
-
-    fn counted(&mut self, line: Bytes) -> Result<Bytes, ProviderError> {
-        let blank = line.iter().all(|byte| matches!(byte, b'\n' | b'\r'));
-        self.event_bytes = if blank { 0 } else { self.event_bytes + line.len() };
-        self.within_bound(self.event_bytes).map(|()| line)
-    }
-
-    fn within_bound(&self, size: usize) -> Result<(), ProviderError> {
-        if size <= MAX_EVENT_BYTES {
-            return Ok(());
-        }
-        Err(ProviderError::fatal(format!("one event of the answer is larger than {} MiB", MAX_EVENT_BYTES >> 20)))
-    }
-
-    async fn fill(&mut self) -> Result<(), ProviderError> {
-        if let Some(chunk) = self.body.chunk().await? {
-            self.buffer.extend_from_slice(&chunk);
-            return self.within_bound(self.event_bytes + self.scanned);
-        }
-        self.ended = true;
-        // Some servers leave out the blank line after their last event.
-        self.buffer.extend_from_slice(b"\n\n");
-        Ok(())
-    }
-}
-
 /// The error of an answer of which nothing comes any more, whatever else does.
 fn no_content(idle: Duration) -> ProviderError {
     let message = format!("no content arrived for {idle:?} in the middle of the answer");
     ProviderError::transient(RetryReason::Timeout, message)
 }
 
+/// Why a stream of events cannot be read.
+fn unreadable(why: SseError) -> ProviderError {
+    ProviderError::fatal(match why {
+        SseError::TooLong(_) => format!("one event of the answer is larger than {} MiB", MAX_EVENT_BYTES >> 20),
+        SseError::NotText => "the answer is not UTF-8".into(),
+        SseError::NoEvent | SseError::TwoData => "the answer is not an event stream; check `base_url`".into(),
+    })
+}
+
 /// The events of an answer.
 pub(crate) struct Events {
-    idle: Duration,
+    body: Body,
+    splitter: Splitter,
     /// When content is due: comments and events without any keep nobody waiting for ever.
     until: Instant,
-    events: Pin<Box<dyn Stream<Item = Result<Event, EventStreamError<ProviderError>>> + Send>>,
 }
 
 impl Events {
     /// Reads the events in `body`.
     pub(crate) fn new(body: Body) -> Self {
-        let idle = body.idle;
-        let lines = Lines { body, buffer: BytesMut::new(), scanned: 0, event_bytes: 0, ended: false };
-        let chunks = stream::unfold(lines, |mut lines| async { lines.next().await.map(|line| (line, lines)) });
-        Self { idle, until: Instant::now() + idle, events: Box::pin(EventStream::new(chunks)) }
+        let until = Instant::now() + body.idle;
+        Self { body, splitter: Splitter::with_limit(MAX_EVENT_BYTES), until }
     }
 
     /// Notes that the last event brought a part of the answer: the next one has the whole time again.
     pub(crate) fn brought_content(&mut self) {
-        self.until = Instant::now() + self.idle;
+        self.until = Instant::now() + self.body.idle;
     }
 
     /// The next event's data; none at the end. Events without data are left out.
     pub(crate) async fn next(&mut self) -> Result<Option<String>, ProviderError> {
         loop {
-            let next = timeout_at(self.until, self.events.next()).await;
-            let Some(event) = next.map_err(|_elapsed| no_content(self.idle))? else { return Ok(None) };
-            let data = match event {
-                Ok(event) => event.data,
-                Err(EventStreamError::Transport(error)) => return Err(error),
-                Err(EventStreamError::Utf8(_)) => return Err(ProviderError::fatal("the answer is not UTF-8")),
-                Err(EventStreamError::Parser(_)) => {
-                    return Err(ProviderError::fatal("the answer is not an event stream; check `base_url`"));
+            while let Some(event) = self.splitter.cut_plain().map_err(unreadable)? {
+                if let Some(data) = event.data.filter(|data| !data.trim().is_empty()) {
+                    return Ok(Some(data));
                 }
-            };
-            if !data.trim().is_empty() {
-                return Ok(Some(data));
+            }
+            if self.splitter.is_over() {
+                return Ok(None);
+            }
+            match self.body.chunk_by(self.until).await? {
+                Some(chunk) => self.splitter.feed(&chunk),
+                None => self.splitter.end(),
             }
         }
     }
@@ -227,6 +171,8 @@ impl Events {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::stream;
+
     use super::*;
 
     const IDLE: Duration = Duration::from_secs(5);
@@ -252,6 +198,15 @@ mod tests {
         for size in [1, 2, 3, 5, 7, 1000] {
             let chunks = text.as_bytes().chunks(size).map(<[u8]>::to_vec).collect();
             assert_eq!(read(chunks).await.unwrap(), expected, "chunks of {size}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_stream_may_begin_with_a_byte_order_mark() {
+        let marked = "\u{feff}data: a\n\ndata: b\n\n";
+        for size in [1, 2, 3, 4, 1000] {
+            let chunks = marked.as_bytes().chunks(size).map(<[u8]>::to_vec).collect();
+            assert_eq!(read(chunks).await.unwrap(), ["a", "b"], "chunks of {size}");
         }
     }
 
@@ -320,8 +275,12 @@ mod tests {
 
     #[tokio::test]
     async fn the_first_byte_can_be_seen_before_the_body_is_read() {
-        let mut body = body_of(vec![b" \n".to_vec(), b"".to_vec(), b"{}".to_vec()]);
-        assert_eq!(body.peek().await, Ok(Some(b'{')));
-        assert_eq!(body.whole().await, Ok(b"{}".to_vec()));
+        for pieces in [&[" \n", "", "{}"][..], &["\u{feff}", " {}"], &["\u{feff}{}"]] {
+            let mut body = body_of(pieces.iter().map(|piece| piece.as_bytes().to_vec()).collect());
+            assert_eq!(body.peek().await, Ok(Some(b'{')), "{pieces:?}");
+            assert_eq!(body.whole().await.unwrap().trim_ascii(), b"{}", "{pieces:?}");
+        }
+        let mut split = body_of(vec![b"\xef".to_vec(), b"\xbb\xbf".to_vec(), b"{}".to_vec()]);
+        assert_eq!(split.peek().await, Ok(Some(b'{')));
     }
 }

@@ -12,9 +12,9 @@ use crate::answer::{
     arguments, refusal_result, refusal_text,
 };
 use crate::spans::{Edits, JsonDocument};
-use crate::sse::{Event, Splitter};
 use crate::strict::TOO_MUCH;
 use crate::tokens::Tally;
+use egress::sse::{Event, Splitter};
 
 /// The counts of tokens that a `message_start` says and a `message_delta` may repeat.
 const INPUT_COUNTS: [&str; 3] = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];

@@ -12,9 +12,9 @@ use crate::answer::{
     refusal_text,
 };
 use crate::spans::{Edits, JsonDocument, Node};
-use crate::sse::{Event, Splitter};
 use crate::strict::{MAX_HELD_BYTES, TOO_MUCH};
 use crate::tokens::Tally;
+use egress::sse::{Event, Splitter};
 
 /// One answer, over all rounds of it.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use super::form::PartForm;
 use super::{id_of, result};
 use crate::answer::{CallRuling, DeniedCall, refusal_result};
 use crate::spans::{JsonDocument, Kind, Node};
-use crate::sse::Event;
+use egress::sse::Event;
 
 /// Counts that are summed over rounds.
 pub(super) const COUNTS: [&str; 5] =

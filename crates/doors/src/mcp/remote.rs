@@ -1,14 +1,13 @@
 //! A server that runs somewhere, spoken to over streamable HTTP.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use egress::sse::Splitter;
 use futures_util::stream::StreamExt as _;
 use reqwest::{Client, RequestBuilder, Response};
-use sse_stream::SseStream;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -300,20 +299,16 @@ impl Exchange {
         key: Option<&RequestKey>,
         place: &mut StreamPlace,
     ) -> Result<bool, String> {
-        let mut length = 0;
-        let bounded = response.bytes_stream().map(move |piece| {
-            let piece = piece.map_err(io::Error::other)?;
-            length = if piece.windows(2).any(|pair| pair == b"\n\n") { piece.len() } else { length + piece.len() };
-            if length > MAX_MESSAGE_BYTES {
-                return Err(io::Error::other(format!("an event is longer than {MAX_MESSAGE_BYTES} bytes")));
-            }
-            Ok(piece)
-        });
-        let mut events = SseStream::from_bytes_stream(Box::pin(bounded));
-        while let Some(event) = events.next().await {
-            let event = event.map_err(|error| error.to_string())?;
+        let (mut pieces, mut splitter) = (response.bytes_stream(), Splitter::with_limit(MAX_MESSAGE_BYTES));
+        loop {
+            let Some(event) = splitter.cut_plain().map_err(|error| error.to_string())? else {
+                // What the end cuts off is no event: it comes again, where the stream is opened again.
+                let Some(piece) = pieces.next().await else { return Ok(false) };
+                splitter.feed(&piece.map_err(|error| error.to_string())?);
+                continue;
+            };
             place.last = event.id.and_then(|id| HeaderValue::from_str(&id).ok()).or(place.last.take());
-            place.retry = event.retry.map(Duration::from_millis).or(place.retry);
+            place.retry = event.retry_ms.map(Duration::from_millis).or(place.retry);
             let Some(text) = event.data.filter(|data| !data.trim().is_empty()) else { continue };
             let is_answer = key.is_some_and(|key| answers(&text, key));
             if is_answer {
@@ -323,7 +318,6 @@ impl Exchange {
                 return Ok(true);
             }
         }
-        Ok(false)
     }
 
     /// Listens to what the server says without being asked.

@@ -1,8 +1,8 @@
 //! What is held of a streamed answer.
 
 use crate::spans::JsonDocument;
-use crate::sse::Event;
 use crate::strict::MAX_HELD_BYTES;
+use egress::sse::Event;
 
 /// All that came since the first part of a call.
 #[derive(Debug, Default)]

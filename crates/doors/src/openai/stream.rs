@@ -15,9 +15,9 @@ use crate::answer::{
     refusal_text,
 };
 use crate::spans::{Edits, JsonDocument, Kind, Node};
-use crate::sse::{Event, Splitter};
 use crate::strict::TOO_MUCH;
 use crate::tokens::Tally;
+use egress::sse::{Event, Splitter};
 
 /// The end of a stream.
 const DONE: &str = "[DONE]";

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use super::item::{OutputItem, WrittenCall, item};
 use crate::answer::AnswerTo;
 use crate::spans::{JsonDocument, Node};
-use crate::sse::Event;
 use crate::strict::{envelope, index, list, object, text};
+use egress::sse::Event;
 
 /// What an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,9 +10,9 @@ use super::round::{CallFates, Earlier, Fate, Outcome, RoundItem, by_id, put, sai
 use super::{error_event, message_of, text_part};
 use crate::answer::{AnswerMachine, AnswerStep, AnswerTo, CallRuling, DenyMode, NO_ARGUMENTS, StoredAnswer};
 use crate::spans::{Edits, JsonDocument};
-use crate::sse::{Event, Splitter};
 use crate::strict::{MAX_HELD_BYTES, TOO_MUCH};
 use crate::tokens::Tally;
+use egress::sse::{Event, Splitter};
 
 /// What some servers say behind the end.
 const DONE: &str = "[DONE]";
