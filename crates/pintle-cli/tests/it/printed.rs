@@ -55,7 +55,6 @@ pages! {
     agent_hooks = "docs/guide/agent-hooks.md",
     approvals = "docs/guide/approvals.md",
     audit = "docs/guide/audit.md",
-    bring_picoclaw_hooks = "docs/guide/bring-picoclaw-hooks.md",
     chat = "docs/guide/chat.md",
     configuration = "docs/guide/configuration.md",
     console = "docs/guide/console.md",
@@ -71,11 +70,10 @@ pages! {
     guard_opencode = "docs/guide/guard/opencode.md",
     guard_pi = "docs/guide/guard/pi.md",
     guard_qwen = "docs/guide/guard/qwen.md",
-    import_goclaw = "docs/guide/import-goclaw.md",
     mcp = "docs/guide/mcp.md",
-    media = "docs/guide/media.md",
     model_door = "docs/guide/model-door.md",
     models = "docs/guide/models.md",
+    moving_to_pintle = "docs/guide/moving-to-pintle.md",
     observability = "docs/guide/observability.md",
     plugin_tools = "docs/guide/plugin-tools.md",
     sessions = "docs/guide/sessions.md",
@@ -119,8 +117,8 @@ fn what_does_not_run_has_a_reason() {
         reasons.extend(blocks.filter_map(kept).map(|reason| format!("{path}: {reason}\n")));
     }
     insta::assert_snapshot!(reasons, @r"
-    README.md: `cargo install` not here: it compiles everything and writes into the folder of the person's programs
-    README.md: not here: it runs every test, and this is one of them
+    README.md: `./pintle test` not here: it runs the tests, and this is one of them
+    README.md: not here: it runs the tests, and this is one of them
     docs/guide/console.md: only shown: it goes on until somebody stops it
     docs/guide/console.md: not here: it takes packages from the network
     docs/guide/gateway.md: only shown: it goes on until somebody stops it; the next commands talk to one at a free port
