@@ -1,9 +1,12 @@
 //! `cargo xtask WORD`: the errands of this repository, by name.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
+use xtask::map;
+use xtask::tree::Tree;
 
 mod counts;
 
@@ -11,6 +14,7 @@ mod counts;
 struct Errand {
     word: &'static str,
     does: &'static str,
+    /// Empty for an errand that this program does itself.
     command: &'static [&'static str],
 }
 
@@ -19,6 +23,11 @@ const ERRANDS: &[Errand] = &[
         word: "tidy",
         does: "checks the rules that the compiler cannot see: sizes, names, layers, circles, links",
         command: &["cargo", "test", "--quiet", "-p", "xtask", "--test", "tidy"],
+    },
+    Errand {
+        word: "map",
+        does: "draws the crates of ARCHITECTURE.md from what they import; `--check` only compares",
+        command: &[],
     },
     Errand {
         word: "deny",
@@ -192,6 +201,9 @@ fn run() -> anyhow::Result<ExitCode> {
         let rest: Vec<String> = words.iter().skip_while(|word| *word != "--count").skip(1).cloned().collect();
         return counts::run(root, &rest);
     }
+    if errand.word == "map" {
+        return draw(root, &words);
+    }
     let (program, arguments) = errand.command.split_first().context("an errand has a command")?;
     let status = Command::new(program)
         .args(arguments)
@@ -200,4 +212,20 @@ fn run() -> anyhow::Result<ExitCode> {
         .status()
         .with_context(|| format!("`{program}` did not start in `{}`", root.display()))?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Draws the map, or compares it with the sources; `words` are what follows `map`.
+fn draw(root: &Path, words: &[String]) -> anyhow::Result<ExitCode> {
+    let is_check = match words {
+        [] => false,
+        [word] if word == "--check" => true,
+        _ => bail!("after `map` only `--check` may follow, got `{}`", words.join(" ")),
+    };
+    if !is_check {
+        let page = map::redrawn(&Tree::of_the_repository()).map_err(|finding| anyhow!("{finding}"))?;
+        fs::write(root.join(map::PAGE), page).with_context(|| format!("`{}` cannot be written", map::PAGE))?;
+    }
+    let findings = map::findings(&Tree::of_the_repository());
+    findings.iter().for_each(|finding| eprintln!("{finding}"));
+    Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

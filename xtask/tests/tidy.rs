@@ -13,8 +13,6 @@ mod docs;
 mod functions;
 #[path = "tidy/layers.rs"]
 mod layers;
-#[path = "tidy/rust.rs"]
-mod rust;
 #[path = "tidy/samples.rs"]
 mod samples;
 #[path = "tidy/sources.rs"]
@@ -23,12 +21,11 @@ mod sources;
 mod standing;
 #[path = "tidy/texts.rs"]
 mod texts;
-#[path = "tidy/tree.rs"]
-mod tree;
 #[path = "tidy/types.rs"]
 mod types;
 
-use tree::{Finding, Tree};
+use xtask::map;
+use xtask::tree::{Finding, Tree};
 
 /// A rule: its name, and what finds the places that break it.
 type Check = (&'static str, fn(&Tree) -> Vec<Finding>);
@@ -47,12 +44,15 @@ const CHECKS: &[Check] = &[
     ("parameters in tuples", functions::hidden_parameters),
     ("tests that sleep", functions::sleeps),
     ("layers", layers::layers),
+    ("layers that nobody needs", layers::stale_layers),
+    ("the picture of crates", map::findings),
     ("what is published", layers::published),
     ("workspace lints", layers::workspace_lints),
     ("paths of one machine", texts::foreign_words),
     ("phrases that nobody writes", texts::odd_phrases),
     ("blanks and last lines", texts::blanks),
     ("files that have to be", docs::required_files),
+    ("a map of one page", docs::short_map),
     ("links", docs::links),
 ];
 

@@ -10,10 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use regex::Regex;
+use xtask::paths::is_below;
+use xtask::rust::{Source, closing, folder_of_children, parts};
+use xtask::tree::{Finding, Tree, finding};
 
-use crate::rust::{Source, closing, folder_of_children, parts};
 use crate::sources::RULES;
-use crate::tree::{Finding, Tree, finding, is_below};
 
 /// Parents that their children know and that name their children: a module and its parts, which are read together.
 /// What a child takes from a parent of this list, or from one above that, is no import.

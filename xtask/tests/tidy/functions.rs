@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use regex::Regex;
+use xtask::paths::is_in;
+use xtask::rust::{Function, Source, closing, functions, outside_brackets, parts};
+use xtask::tree::{Finding, Tree, finding, line_of};
 
-use crate::rust::{Function, Source, closing, functions, outside_brackets, parts};
 use crate::sources::RULES;
 use crate::standing::HIDDEN_PARAMETERS;
-use crate::tree::{Finding, Tree, finding, is_in, line_of};
 
 /// Most parameters of a function; clippy counts them too, but not those within a tuple.
 const MAX_PARAMETERS: usize = 5;

@@ -1,8 +1,8 @@
 //! Who may know whom: the layers, and what every crate takes from the workspace.
 
 use toml::{Table, Value};
-
-use crate::tree::{Finding, Tree, finding};
+use xtask::manifests::{FOR_TESTS, dependencies, line_with, manifests, own_crates, parse, shared_dependencies};
+use xtask::tree::{Finding, Tree, finding};
 
 /// A crate's folder, and those of our crates that its code may use. A new arrow is a topic for review.
 const LAYERS: &[(&str, &[&str])] = &[
@@ -24,10 +24,8 @@ const LAYERS: &[(&str, &[&str])] = &[
             "providers",
             "rules",
             "sandbox",
-            "shell",
             "skills",
             "store",
-            "telemetry",
         ],
     ),
     ("crates/pintle-hook", &["guard"]),
@@ -82,7 +80,7 @@ const ERRANDS: &str = "xtask/src/main.rs";
 
 /// Every dependency of ours is an arrow of the table.
 pub(crate) fn layers(tree: &Tree) -> Vec<Finding> {
-    let ours: Vec<String> = ours(tree);
+    let ours = own_crates(tree);
     let mut findings = Vec::new();
     for (folder, path, text) in manifests(tree) {
         let Some((_, allowed)) = LAYERS.iter().find(|(known, _)| *known == folder) else {
@@ -91,17 +89,31 @@ pub(crate) fn layers(tree: &Tree) -> Vec<Finding> {
         };
         for (section, name) in dependencies(text) {
             let line = line_with(text, &name);
-            if !ours.contains(&name) {
+            if !ours.contains_key(&name) {
                 if name.starts_with("pintle-") {
                     findings.push(finding(path, line, format!("call `{name}` by its name in the workspace")));
                 }
-            } else if section != "dev-dependencies" && (name == TEST_ONLY || !allowed.contains(&name.as_str())) {
+            } else if section != FOR_TESTS && (name == TEST_ONLY || !allowed.contains(&name.as_str())) {
                 let known = allowed.join(", ");
                 let mend =
                     format!("`{folder}` may not use `{name}` (allowed: {known}); move the code or discuss LAYERS");
                 findings.push(finding(path, line, mend));
             }
         }
+    }
+    findings
+}
+
+/// A row of the table lists what its crate really depends on, and no more.
+pub(crate) fn stale_layers(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (folder, path, text) in manifests(tree) {
+        let allowed = LAYERS.iter().filter(|(known, _)| *known == folder).flat_map(|(_, allowed)| *allowed);
+        let needed = dependencies(text);
+        let is_needed = |name: &str| needed.iter().any(|(section, needed)| section != FOR_TESTS && needed == name);
+        findings.extend(allowed.filter(|name| !is_needed(name)).map(|name| {
+            finding(path, 1, format!("`{folder}` does not depend on `{name}`: take it out of its row in LAYERS"))
+        }));
     }
     findings
 }
@@ -134,9 +146,7 @@ pub(crate) fn workspace_lints(tree: &Tree) -> Vec<Finding> {
 
 /// A crate that can be published needs nothing of ours that cannot, and says which version of it.
 pub(crate) fn published(tree: &Tree) -> Vec<Finding> {
-    let root = parse(tree.text("Cargo.toml").expect("the workspace has a manifest"));
-    let known = root.get("workspace").and_then(|it| it.get("dependencies")).and_then(Value::as_table);
-    let known = known.expect("the workspace lists its dependencies");
+    let known = shared_dependencies(tree);
     let folder = |name: &str| known.get(name)?.get("path")?.as_str().map(str::to_owned);
     let open: Vec<&str> =
         manifests(tree).filter(|(_, _, text)| is_published(text)).map(|(folder, _, _)| folder).collect();
@@ -144,7 +154,7 @@ pub(crate) fn published(tree: &Tree) -> Vec<Finding> {
     for (_, path, text) in manifests(tree).filter(|(_, _, text)| is_published(text)) {
         for (section, name) in dependencies(text) {
             // Cargo leaves those that only tests need out of the package, if they have no version.
-            let Some(folder) = folder(&name).filter(|_| section != "dev-dependencies") else { continue };
+            let Some(folder) = folder(&name).filter(|_| section != FOR_TESTS) else { continue };
             if !open.contains(&folder.as_str()) {
                 let mend = format!("`{name}` is not published: give it `publish = true`, or do without it");
                 findings.push(finding(path, line_with(text, &name), mend));
@@ -173,41 +183,4 @@ fn is_published(text: &str) -> bool {
     let manifest = parse(text);
     let publish = manifest.get("package").and_then(|package| package.get("publish"));
     publish.is_some_and(|publish| publish.as_bool() == Some(true))
-}
-
-/// The members: folder, path of the manifest, its text.
-fn manifests(tree: &Tree) -> impl Iterator<Item = (&str, &str, &str)> {
-    tree.files().filter_map(|(path, text)| Some((path.strip_suffix("/Cargo.toml")?, path, text)))
-}
-
-/// The names in the workspace of what stands in this repository.
-fn ours(tree: &Tree) -> Vec<String> {
-    let root = parse(tree.text("Cargo.toml").expect("the workspace has a manifest"));
-    let known = root.get("workspace").and_then(|workspace| workspace.get("dependencies")).and_then(Value::as_table);
-    let known = known.expect("the workspace lists its dependencies");
-    known.iter().filter(|(_, value)| value.get("path").is_some()).map(|(name, _)| name.clone()).collect()
-}
-
-/// Section and name of every dependency, those for one platform too.
-fn dependencies(text: &str) -> Vec<(String, String)> {
-    let manifest = parse(text);
-    let platforms = manifest.get("target").and_then(Value::as_table).into_iter().flat_map(Table::values);
-    let tables = platforms.filter_map(Value::as_table).chain([&manifest]);
-    let mut found = Vec::new();
-    for table in tables {
-        for section in ["dependencies", "build-dependencies", "dev-dependencies"] {
-            let names = table.get(section).and_then(Value::as_table).into_iter().flat_map(Table::keys);
-            found.extend(names.map(|name| (section.to_owned(), name.clone())));
-        }
-    }
-    found
-}
-
-fn parse(text: &str) -> Table {
-    text.parse().expect("cargo has read the manifest")
-}
-
-fn line_with(text: &str, key: &str) -> usize {
-    let found = text.lines().position(|line| line.trim_start().trim_start_matches('"').starts_with(key));
-    found.map_or(1, |at| at + 1)
 }

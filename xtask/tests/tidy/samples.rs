@@ -1,6 +1,8 @@
 //! Each rule tried on a few files that break it: a rule that finds nothing is none.
 
-use crate::tree::{Finding, Tree};
+use xtask::map;
+use xtask::tree::{Finding, Tree};
+
 use crate::{circles, docs, functions, layers, sources, texts, types};
 
 /// Runs `check` on `files`; the findings, without what to do, are `expected`.
@@ -83,6 +85,17 @@ fn a_file_that_nobody_names() {
     check(sources::orphans, files, &expected);
 }
 
+/// One crate by its package's name, the others by names that the workspace gives them.
+const MAP_WORKSPACE: &str = "[workspace.dependencies]\n\
+    domain = { package = \"pintle-domain\", path = \"crates/domain\" }\n\
+    pintle-engine = { path = \"crates/engine\" }\n\
+    store = { package = \"pintle-store\", path = \"crates/store\" }\n\
+    serde = \"1\"\n";
+
+const MAP_FACE: &str = "[dependencies]\n\
+    domain.workspace = true\npintle-engine.workspace = true\nstore.workspace = true\n\
+    [dev-dependencies]\nstore.workspace = true\n";
+
 const WORKSPACE: &str = "[workspace.dependencies]\n\
     domain = { package = \"pintle-domain\", path = \"crates/domain\" }\n\
     engine = { package = \"pintle-engine\", path = \"crates/engine\" }\n\
@@ -153,17 +166,83 @@ fn blanks_at_the_end() {
 }
 
 #[test]
-fn a_missing_file_and_a_long_map() {
-    let map = "line\n".repeat(301);
+fn a_missing_file() {
     let files = [
-        ("ARCHITECTURE.md", &*map),
+        ("ARCHITECTURE.md", "x"),
         ("CHANGELOG.md", "x"),
         ("CONTRIBUTING.md", "x"),
         ("GLOSSARY.md", "x"),
         ("README.md", ""),
         ("STYLE.md", "x"),
     ];
-    check(docs::required_files, files, &["README.md:1", "LICENSE:1", "ARCHITECTURE.md:300"]);
+    check(docs::required_files, files, &["README.md:1", "LICENSE:1"]);
+}
+
+#[test]
+fn a_long_map() {
+    let (full, long) = ("word ".repeat(80), "word ".repeat(81));
+    let map = format!(
+        "# Map\n\n{full}\n\n{full}\nword\n\n- {full}\n- {long}\n\n1. {long}\n\n| {full} | — |\n| {long} |\n\n```text\n{long}\n```\n{}",
+        "\n".repeat(150)
+    );
+    let expected =
+        ["ARCHITECTURE.md:150", "ARCHITECTURE.md:5", "ARCHITECTURE.md:9", "ARCHITECTURE.md:11", "ARCHITECTURE.md:14"];
+    check(docs::short_map, [("ARCHITECTURE.md", &*map)], &expected);
+}
+
+#[test]
+fn a_picture_of_other_crates() {
+    let page = |picture: &str| {
+        format!("# Map\n\n<!-- crates: drawn by `cargo xtask map` -->\n{picture}<!-- crates: end -->\n")
+    };
+    let drawn = "```mermaid\nflowchart TD\n    face --> engine & store\n    engine --> domain\n    store --> domain\n    domain\n```\n";
+    let sources = |page| {
+        [
+            ("ARCHITECTURE.md", page),
+            ("Cargo.toml", MAP_WORKSPACE),
+            ("crates/domain/Cargo.toml", ""),
+            ("crates/engine/Cargo.toml", "[dependencies]\ndomain.workspace = true\n"),
+            ("crates/engine/src/lib.rs", "pub use domain;\n"),
+            ("crates/face/Cargo.toml", MAP_FACE),
+            (
+                "crates/face/src/lib.rs",
+                "use crate::{store::A};\nfn a() -> domain::Id { pintle_engine::run() }\n#[cfg(test)]\nuse store::B;\n",
+            ),
+            ("crates/face/src/main.rs", "use store::{C, D};\n"),
+            (
+                "crates/store/Cargo.toml",
+                "[dependencies]\nserde.workspace = true\n[target.'cfg(unix)'.dependencies]\ndomain.workspace = true\n",
+            ),
+            ("crates/store/src/rows.rs", "use ::domain as words;\n"),
+            ("examples/embed/Cargo.toml", "[dependencies]\nstore.workspace = true\n"),
+        ]
+    };
+    let (good, empty) = (page(drawn), page(""));
+    check(map::findings, sources(&good), &[]);
+    check(map::findings, sources(&empty), &["ARCHITECTURE.md:3"]);
+    check(map::findings, sources("# Map\n"), &["ARCHITECTURE.md:1"]);
+}
+
+#[test]
+fn a_dependency_that_nothing_imports() {
+    let files = [
+        (
+            "ARCHITECTURE.md",
+            "<!-- crates: drawn by `cargo xtask map` -->\n```mermaid\nflowchart TD\n    domain\n    engine\n    face\n    store\n```\n<!-- crates: end -->\n",
+        ),
+        ("Cargo.toml", MAP_WORKSPACE),
+        ("crates/domain/Cargo.toml", ""),
+        ("crates/engine/Cargo.toml", ""),
+        ("crates/face/Cargo.toml", MAP_FACE),
+        (
+            "crates/face/src/lib.rs",
+            "//! Of [`store::A`].\nuse crate::domain::Id;\n#[cfg(test)]\nuse pintle_engine::Engine;\n",
+        ),
+        ("crates/face/tests/it.rs", "use store::A;\n"),
+        ("crates/store/Cargo.toml", ""),
+    ];
+    let expected = ["crates/face/Cargo.toml:2", "crates/face/Cargo.toml:3", "crates/face/Cargo.toml:4"];
+    check(map::findings, files, &expected);
 }
 
 #[test]
@@ -197,6 +276,8 @@ fn a_name_with_two_meanings() {
         ("crates/b/src/lib.rs", "#[cfg(test)]\nmod tests;\n#[cfg(test)]\nmod more {\n    pub struct Shown;\n}\n"),
         ("crates/pintle-cli/src/cli/a.rs", "pub struct ListArgs;\n"),
         ("crates/pintle-cli/src/cli/b.rs", "pub struct ListArgs;\n"),
+        ("crates/pintle-cli/src/errand.rs", "pub struct Errand;\n"),
+        ("xtask/src/errand.rs", "pub struct Errand;\n"),
     ];
     check(types::two_meanings, files, &["crates/a/src/gate.rs:1"]);
 }

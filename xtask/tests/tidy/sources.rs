@@ -1,8 +1,8 @@
 //! Rules for Rust sources: their shape, their names, what may not be left in them.
 
 use regex::Regex;
-
-use crate::tree::{Finding, Tree, finding, is_below, is_in, line_of};
+use xtask::paths::{is_below, is_in};
+use xtask::tree::{Finding, Tree, finding, line_of};
 
 /// Longest source file, in lines. Two screens of reading beyond this, nobody holds it in mind.
 const MAX_LINES: usize = 500;

@@ -1,9 +1,10 @@
 //! Rules for every text: no paths of one machine, clean lines.
 
 use regex::Regex;
+use xtask::paths::is_in;
+use xtask::tree::{Finding, Tree, finding, line_of};
 
 use crate::sources::is_a_rule;
-use crate::tree::{Finding, Tree, finding, is_in, line_of};
 
 /// Folders of one person on one machine: they mean nothing to a reader. The folder of this checkout does not either.
 const FOREIGN: &str = r"/(?:root|home|Users)/";

@@ -5,11 +5,12 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
+use xtask::paths::{is_below, is_in};
+use xtask::rust::{Source, closing, outside_brackets, parts};
+use xtask::tree::{Finding, Tree, finding, line_of};
 
-use crate::rust::{closing, outside_brackets, parts};
 use crate::sources::RULES;
 use crate::standing::BEFORE_THE_RENAMES;
-use crate::tree::{Finding, Tree, finding, is_in, line_of};
 
 /// Most names that may mean two things: a reader keeps no more exceptions in mind.
 const MAX_TWO_MEANINGS: usize = 10;
@@ -24,6 +25,9 @@ const TWO_MEANINGS: &[(&str, &str)] = &[
 
 /// The argument structs of commands: each is seen in the file of its command only.
 const COMMANDS: &str = "crates/pintle-cli/src/cli";
+
+/// The errands: nobody who reads a crate meets their types.
+const ERRANDS: &str = "xtask";
 
 /// Most fields of a struct. Beyond that there is a missing concept.
 const MAX_FIELDS: usize = 12;
@@ -93,7 +97,9 @@ fn public_types(tree: &Tree) -> BTreeMap<String, Vec<(String, usize)>> {
         Regex::new(r"(?m)^\s*pub\s+(?:unsafe\s+)?(?:struct|enum|trait|type|union)\s+(\w+)").expect("a pattern")
     });
     let mut places: BTreeMap<String, Vec<(String, usize)>> = BTreeMap::new();
-    for source in tree.sources().iter().filter(|source| !source.is_test && is_in(&source.path, "src")) {
+    let is_shipped =
+        |source: &&Source| !source.is_test && is_in(&source.path, "src") && !is_below(&source.path, ERRANDS);
+    for source in tree.sources().iter().filter(is_shipped) {
         let private = private_modules(&source.shipped);
         for found in TYPE.captures_iter(&source.shipped) {
             let name = found.get(1).expect("the pattern has one group");

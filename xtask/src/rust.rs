@@ -9,35 +9,36 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::tree::{is_below, is_in};
+use crate::paths::{is_below, is_in};
 
 /// A source file. All its texts are of equal length, so a place in one is the same place in the others.
-pub(crate) struct Source {
+pub struct Source {
     /// From the root of the repository.
-    pub(crate) path: String,
+    pub path: String,
     /// The text with blanks in the place of comments and literals.
-    pub(crate) code: String,
+    pub code: String,
     /// The code with blanks in the place of what only tests compile as well.
-    pub(crate) shipped: String,
+    pub shipped: String,
     /// Whether only tests compile any of it.
-    pub(crate) is_test: bool,
+    pub is_test: bool,
 }
 
 /// A function with what stands around its name.
-pub(crate) struct Function<'a> {
-    pub(crate) name: &'a str,
+pub struct Function<'a> {
+    /// Its name.
+    pub name: &'a str,
     /// Where its name stands.
-    pub(crate) at: usize,
+    pub at: usize,
     /// Attributes and visibility.
-    pub(crate) head: &'a str,
+    pub head: &'a str,
     /// What stands between the parentheses.
-    pub(crate) parameters: &'a str,
+    pub parameters: &'a str,
     /// The body with its braces; empty if there is none.
-    pub(crate) body: Range<usize>,
+    pub body: Range<usize>,
 }
 
 /// The sources among `files`.
-pub(crate) fn sources<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Source> {
+pub fn sources<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Source> {
     let mut gated = BTreeSet::new();
     let mut sources: Vec<Source> = files
         .map(|(path, text)| {
@@ -60,7 +61,7 @@ pub(crate) fn sources<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> Ve
 }
 
 /// The folder in which the modules stand that the file at `path` declares.
-pub(crate) fn folder_of_children(path: &str) -> &str {
+pub fn folder_of_children(path: &str) -> &str {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     if matches!(name, "lib.rs" | "main.rs" | "mod.rs") { folder } else { path.trim_end_matches(".rs") }
 }
@@ -181,7 +182,7 @@ fn item_end(code: &str, at: usize) -> usize {
 }
 
 /// The place of the bracket that closes the one at `open`.
-pub(crate) fn closing(code: &str, open: usize) -> usize {
+pub fn closing(code: &str, open: usize) -> usize {
     let mut depth = 0;
     for (place, byte) in code.bytes().enumerate().skip(open) {
         match byte {
@@ -197,7 +198,7 @@ pub(crate) fn closing(code: &str, open: usize) -> usize {
 }
 
 /// The place of the first of `wanted` from `at` on that stands in no bracket, angle brackets included.
-pub(crate) fn outside_brackets(code: &str, at: usize, wanted: &[u8]) -> Option<usize> {
+pub fn outside_brackets(code: &str, at: usize, wanted: &[u8]) -> Option<usize> {
     let bytes = code.as_bytes();
     let mut depth = 0_usize;
     for (place, byte) in code.bytes().enumerate().skip(at) {
@@ -216,7 +217,7 @@ pub(crate) fn outside_brackets(code: &str, at: usize, wanted: &[u8]) -> Option<u
 }
 
 /// The parts between the commas of `list` that stand in no bracket.
-pub(crate) fn parts(list: &str) -> Vec<&str> {
+pub fn parts(list: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut from = 0;
     while let Some(comma) = outside_brackets(list, from, b",") {
@@ -229,7 +230,7 @@ pub(crate) fn parts(list: &str) -> Vec<&str> {
 }
 
 /// The functions in `code`, those within others too.
-pub(crate) fn functions(code: &str) -> Vec<Function<'_>> {
+pub fn functions(code: &str) -> Vec<Function<'_>> {
     static NAME: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\bfn\s+(\w+)").expect("a pattern"));
     let found = NAME.captures_iter(code).filter_map(|found| {
         let (word, name) = (found.get(0)?, found.get(1)?);

@@ -6,10 +6,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
+use crate::paths::is_below;
 use crate::rust::{self, Source};
 
 /// All text files by their path from the root, with `/` between the parts.
-pub(crate) struct Tree {
+pub struct Tree {
     files: BTreeMap<String, String>,
     /// The Rust sources among them, read once for all rules.
     sources: OnceLock<Vec<Source>>,
@@ -17,7 +18,7 @@ pub(crate) struct Tree {
 
 /// A place that breaks a rule, and what to do about it.
 #[derive(Debug)]
-pub(crate) struct Finding {
+pub struct Finding {
     path: String,
     line: usize,
     mend: String,
@@ -30,13 +31,13 @@ impl fmt::Display for Finding {
 }
 
 /// A finding in `path`, at `line` from 1.
-pub(crate) fn finding(path: &str, line: usize, mend: impl Into<String>) -> Finding {
+pub fn finding(path: &str, line: usize, mend: impl Into<String>) -> Finding {
     Finding { path: path.into(), line, mend: mend.into() }
 }
 
 impl Tree {
     /// What git keeps or would keep, as far as it is text.
-    pub(crate) fn of_the_repository() -> Self {
+    pub fn of_the_repository() -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask stands in the root");
         let walk = ignore::WalkBuilder::new(root)
             .hidden(false)
@@ -62,48 +63,38 @@ impl Tree {
     }
 
     /// A made-up one.
-    pub(crate) fn of<const N: usize>(files: [(&str, &str); N]) -> Self {
+    pub fn of<const N: usize>(files: [(&str, &str); N]) -> Self {
         let files = files.into_iter().map(|(path, text)| (path.to_owned(), text.to_owned())).collect();
         Self { files, sources: OnceLock::new() }
     }
 
     /// Every file: path and text.
-    pub(crate) fn files(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().map(|(path, text)| (path.as_str(), text.as_str()))
     }
 
     /// The files whose names end in `.EXTENSION`.
-    pub(crate) fn ending<'a>(&'a self, extension: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    pub fn ending<'a>(&'a self, extension: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.files().filter(move |(path, _)| path.rsplit_once('.').is_some_and(|(_, end)| end == extension))
     }
 
     /// The Rust sources, without comments and literals.
-    pub(crate) fn sources(&self) -> &[Source] {
+    pub fn sources(&self) -> &[Source] {
         self.sources.get_or_init(|| rust::sources(self.ending("rs")))
     }
 
     /// The text of one file.
-    pub(crate) fn text(&self, path: &str) -> Option<&str> {
+    pub fn text(&self, path: &str) -> Option<&str> {
         self.files.get(path).map(String::as_str)
     }
 
     /// Whether there is such a file, or a folder with files; the root is the empty path.
-    pub(crate) fn has(&self, path: &str) -> bool {
+    pub fn has(&self, path: &str) -> bool {
         path.is_empty() || self.files.contains_key(path) || self.files.keys().any(|file| is_below(file, path))
     }
 }
 
-/// Whether `file` stands in `folder` or below.
-pub(crate) fn is_below(file: &str, folder: &str) -> bool {
-    file.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
-}
-
-/// Whether one of the folders of `path` is called `name`.
-pub(crate) fn is_in(path: &str, name: &str) -> bool {
-    path.rsplit_once('/').is_some_and(|(folders, _)| folders.split('/').any(|folder| folder == name))
-}
-
 /// The number, from 1, of the line in which the byte `at` of `text` stands.
-pub(crate) fn line_of(text: &str, at: usize) -> usize {
+pub fn line_of(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
 }
