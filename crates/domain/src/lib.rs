@@ -1,11 +1,33 @@
 //! The words and the rules of Pintle. Pure: no task, no clock, no file, no network.
 //!
-//! Read in this order: [`checkpoint`] and [`verdict`] (what can be asked and said), [`hook`] and [`fault`],
-//! [`chain`] (a row of hooks concludes), [`clearing`] (what one tool call still needs before it may run),
-//! [`skill`] (texts that skills bring), [`ledger`] (when they stand in a conversation), [`planning`] (whether tools are
-//! needed), [`turn`] (what the agent does next), [`session`] (what its journal keeps), [`history`] (what a
-//! front end keeps), [`approval`] (what a person is asked),
-//! [`record`] (the evidence), [`span`] and [`measure`] (what others see of it).
+//! Five machines hold the rules: `Chain` (the hooks of one event), `Clearing` (one tool call), `Ledger` (the texts of
+//! skills in a conversation), `Turn` (one prompt) and `Session` (the turns of one conversation). Each says what it needs
+//! next and is told what came of it. What a turn is told is a fact, and the journal of facts is the session.
+//!
+//! Read in this order: [`checkpoint`] and [`verdict`] (what can be asked and answered), [`hook`] and [`fault`],
+//! [`chain`] (how the hooks of one event reach a ruling), [`clearing`] (what a tool call needs before it may run),
+//! [`turn`] (what the agent does next), [`session`] (what its journal keeps), [`record`] (the evidence).
+//!
+//! | module | holds |
+//! |---|---|
+//! | `id`, `identity`, `caller_role`, `person_name`, `unseen` | identifiers; whose event it is; names that cannot be mistaken for another, and invisible characters |
+//! | `json` | values with exact digits in their order; reading, writing, canonical form, JSON Patch |
+//! | `message`, `llm`, `tool`, `tool_schema`, `kept_message`, `kept_result` | a conversation, a model call, a tool call with its digest, long results by pages |
+//! | `checkpoint` | the trait, the table `CHECKPOINTS` (`kind.rs`), one file per checkpoint, the events that hooks are only told (`runtime.rs`) |
+//! | `verdict`, `reason`, `ruling`, `fault` | what one hook said, what the loop must do, why a hook gave no verdict |
+//! | `hook`, `matcher`, `condition`, `roster` | a hook, the tools and events it wants, all hooks in running order |
+//! | `rule`, `breaker`, `execution`, `account`, `health` | a stored rule, its breaker, one run of it, what its handler reports, the health of a hook |
+//! | `chain`, `clearing`, `turn`, `session`, `ledger` | the machines |
+//! | `skill`, `planning` | the texts of skills and their findings; whether a plan needs tools |
+//! | `history` | a conversation that a front end keeps and sends back |
+//! | `approval` | questions for a person, sealed against tampering (`seal.rs`); who refused (`refusal.rs`) |
+//! | `shell`, `shell_word`, `shown_url`, `nearest`, `hex`, `mac` | facts about a shell text; ways to show and compare texts; keyed codes |
+//! | `record`, `span`, `measure` | the evidence, and what traces and counters make of it |
+//! | `audit`, `anchor` | the audit chain, and what is known about a store from outside it |
+//! | `store`, `lease`, `node`, `webhook` | the storage ports; which node runs a session; events for other systems |
+//!
+//! The tests in `tests/simulation` play turns, hooks, faults and interruptions from a seed and check the laws of
+//! `ARCHITECTURE.md`.
 
 pub mod hex;
 mod mac;

@@ -5,6 +5,14 @@
 //! when it connects. Redirects are handed back, never followed, and no proxy is used, not even one from the environment.
 //!
 //! An address that the user chose needs no guard: [`client_for`] makes its client.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `allow`, `range` | the operator's exceptions; the addresses and ports closed by default |
+//! | `resolve`, `connect` | name to checked addresses; addresses to socket |
+//! | `client`, `keep_alive` | one request; kept connections that still cannot leave the guard |
+//! | `departure` | whether any part of a request left this host |
+//! | `chosen` | the client for an address that the user chose |
 
 mod allow;
 mod chosen;

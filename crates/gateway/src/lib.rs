@@ -1,7 +1,27 @@
 //! Pintle as a service: agents and rules over WebSocket and HTTP.
 //!
 //! [`Gateway`] is one process that serves one configuration. It has no rule about what hooks decide; who may do what
-//! stands in one table here and, for rules, in [`rules::admin`].
+//! stands in one table here and, for rules, in [`rules::admin`]. This file assembles the parts and shuts
+//! them down in order.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `door`, `claim`, `sign_in`, `guessing`, `principal` | whether a request may enter, who it claims to be, who it is |
+//! | `roles`, `session_name` | the table of permissions; the names of sessions |
+//! | `listening`, `tls`, `heads`, `http`, `served`, `openapi` | connections, certificates, HTTP; the table of routes and its description |
+//! | `socket`, `frame`, `queue`, `hub` | one WebSocket client, its frames, its queue, all open connections |
+//! | `methods`, `params`, `reference`, `error` | the methods of the protocol, and the table that describes it |
+//! | `wire`, `model_doors` | agents served over two published model APIs; the model door |
+//! | `lanes`, `errand`, `run`, `runs`, `working`, `ready`, `agents` | one run at a time per session, and the agents that carry it out |
+//! | `run_output`, `heard`, `outcome`, `repeats`, `repeating` | a run's output and outcome; repeats |
+//! | `nodes`, `among_nodes`, `routing`, `places`, `quotas`, `rates` | other nodes, and the limits counted across them |
+//! | `attachments`, `media_type` | uploads |
+//! | `turns`, `transcript`, `decisions`, `guards`, `proofs`, `shown`, `told` | what the console shows, computed from records and journals |
+//! | `push`, `pushed`, `hook_watch`, `watched`, `noticed`, `webhooks` | changes and executions, pushed to whoever watches |
+//! | `identity_admin`, `secret`, `watching` | keys, members, tenants, console sessions; closes what was revoked |
+//! | `counters`, `doctor`, `outage`, `rare_line`, `settings`, `bad_settings` | metrics, `doctor` on demand, log lines, settings |
+//!
+//! `build.rs` finds the pages of the console in `console/dist`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

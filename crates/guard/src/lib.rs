@@ -1,5 +1,21 @@
-//! Guards the coding agents that people already use: what their hooks are told, what they take as an answer, and where
-//! they are configured. One file for each agent, in `hosts`; everything here but the doors is pure.
+//! Guards the coding agents that people already use: what their hooks are told, what they accept as an answer, and where
+//! they are configured. Pure: text in, text out.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `hosts`, `host` | one file and one row per agent; the type of that row |
+//! | `event`, `tools`, `wire` | an event of any host in one form; its tools by our names; reading its members |
+//! | `ruling`, `speech`, `answer`, `panic` | the engine's conclusion, put in words the host understands or the next stricter ones; what the hook prints, even when nobody answers |
+//! | `asking`, `clients` | whether a host asks its user; agents that come in by another door |
+//! | `coverage`, `measured` | how far each class of tools can be held, in general and on this machine |
+//! | `protects`, `path_pattern` | the first rule: what a guarded agent must not touch |
+//! | `unguarded`, `own_commands`, `ended` | commands that start an agent without hooks, answer for a person, or stop the guard |
+//! | `runners`, `in_code`, `typed`, `braces`, `expanded`, `set_variables`, `made_names`, `program_name` | the places where such commands hide |
+//! | `documents`, `filled`, `taken`, `unpacked`, `no_paths` | what commands write, copy and unpack, and where |
+//! | `foreign_arguments`, `foreign_texts`, `shell_tools` | arguments of tools that no host provides |
+//! | `settings`, `shell_text`, `wrapping` | adds our entries to a host's files and removes them again |
+//! | `transcript`, `unread` | hosts' own transcripts; events that cannot be read |
+//! | `trial` | running a host against a model of ours, in four wires |
 
 pub mod answer;
 pub mod asking;

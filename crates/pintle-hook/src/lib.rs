@@ -4,6 +4,8 @@
 //! an answer; [`options`] the command line that an installation writes; [`asking`] asks once; [`start`] brings a daemon
 //! up where none listens; [`account`] finds the daemon of whoever runs the hook; [`waiting`] says how long all of it may take. [`client`] puts them together: exactly one
 //! document leaves, before the host's deadline.
+//!
+//! To stay small it imports no crate of ours but `guard`. `cargo xtask hook` builds it as it ships.
 
 pub mod account;
 pub mod asking;

@@ -38,6 +38,17 @@
 //! # }
 //! # tokio::runtime::Runtime::new().expect("a runtime").block_on(run()).expect("it runs");
 //! ```
+//!
+//! # Inside
+//!
+//! | module | holds |
+//! |---|---|
+//! | `pintle`, `host`, `tenant` | the hooks of one program, the state its handles share, the handle of a tenant |
+//! | `turn` | one prompt, step by step like the loop in `crates/agent`: `calls.rs`, `delegating.rs`, `subagent.rs`, `ending.rs`, `state.rs` |
+//! | `stage`, `process_hook` | hooks in Rust, and process hooks |
+//! | `executor`, `outcome`, `known` | the trait that runs tools, results, what hooks may rely on |
+//! | `approvals`, `stores`, `call_journal` | questions for a person, storage, the journal of calls |
+//! | `pintle_store`, `rule_source`, `rules_in_force`, `rules` | stored rules: opening, source, the rules in force, administration |
 
 mod approvals;
 mod call_journal;

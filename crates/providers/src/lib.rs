@@ -2,6 +2,15 @@
 //!
 //! A provider renders a request into its wire form and reads the answer back. Nothing is added, dropped or
 //! reordered on the way, except what a wire form needs and [`openai`], [`anthropic`] and [`json_schema`] list.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `openai`, `anthropic`, `scripted` | one wire each, with its `ROW` of `WIRES` |
+//! | `spec`, `wire`, `connect`, `preview`, `reach` | settings, the provider they describe, a preview of the request, a reachability check |
+//! | `http`, `sse`, `retry`, `failure` | one request, its bounded answer, when to retry |
+//! | `abilities`, `capabilities`, `quirks` | what models support, as data |
+//! | `lower`, `media`, `call_id`, `inline_thought`, `json_schema` | how the list that hooks see is put on a wire |
+//! | `secret` | keys that never appear in a log or a message |
 
 use std::time::Duration;
 

@@ -1,5 +1,7 @@
 //! The services that stored rules run on, for every host that keeps them in a store of ours: the program and the library
-//! share them.
+//! share them, because `rules` knows no store and no sandbox.
+//!
+//! `keyring_vault.rs` holds the secrets in rows; `scripts.rs` is the sandbox, if there is one.
 
 mod keyring_vault;
 mod scripts;

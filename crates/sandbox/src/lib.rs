@@ -5,6 +5,10 @@
 //! at no clock. Every run has a fresh engine of its own, so nothing of one run is seen by the next.
 //!
 //! [`Sandbox`] is the host's side: warm children, one run each at a time, in the order of the [`Slots`].
+//!
+//! `pool` and `slots` decide who runs when. `child` is the host's side of one child, `worker` the other side, `frame` the
+//! protocol between them. `confine` drops a child's rights, `limits`, `depth` and `peak` bound it, `stage` is the engine of
+//! one run, and `fault` says why a script gave no answer.
 
 mod child;
 mod confine;

@@ -3,6 +3,10 @@
 //! The text is parsed as bash and walked as an interpreter would walk it, with two differences: every branch is taken,
 //! and a value that the text does not say is *unknown* and stays so. Whatever would have to be known and is not makes
 //! the whole answer `unknown`; it never makes it empty. The limits stand in `docs/reference/shell-facts.md`.
+//!
+//! `parse` builds the tree (`syntax`) within `bounds`, `expand` expands words, `read` walks the tree with what is known at
+//! each point (`state`), and `run` works out what a command does. `programs` is a table of known programs; `code` looks
+//! through other languages, `paths`, `globs` and `number` handle values.
 
 mod bounds;
 mod code;

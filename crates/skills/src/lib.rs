@@ -3,6 +3,9 @@
 //! A folder of a skill is a stranger's. Everything in it is opened below the folder's own handle, nothing that is not a
 //! regular file is read, nothing is waited for, and every size has a bound. Looking never fails: what cannot be used is
 //! left out, as little as possible of it.
+//!
+//! `folder.rs` opens files, `choosing.rs` finds a skill by name or glob, `front.rs` reads the head of a `SKILL.md`,
+//! `reading.rs` reads one skill. This file repeats the scan and remembers the last good result.
 
 mod choosing;
 mod folder;

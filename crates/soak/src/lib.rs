@@ -1,5 +1,8 @@
 //! Many clients at once on a real server: some thousands that do nothing, some hundreds that talk with a model that
 //! answers piece by piece; what that costs, beside a server that only passes the pieces on.
+//!
+//! `server` is measured against `floor`, a server that only forwards, and `alone`, the loop without a gateway. `client`,
+//! `load` and `model` make the traffic; `process`, `clock`, `threads` and `figures` do the measuring.
 
 mod alone;
 mod client;

@@ -3,6 +3,16 @@
 //!
 //! [`open`] picks the backend by URL. What is handed over with [`RecordStore::keep`] or [`SessionStore::append`] is
 //! written by a thread of the store; `done` is called once it is as durable as [`Durability`] says.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `ports`, `rows` | the transaction behind each method; the SQL, written once for all databases |
+//! | `db`, `database`, `migration` | what the databases share; the schema, step by step |
+//! | `sqlite`, `postgres`, `memory` | the backends |
+//! | `evidence`, `body`, `jsonb`, `progress`, `refusal` | evidence from records, JSON in columns, side effects of journal entries, error texts |
+//! | `keyring`, `sealing`, `rotation` | secrets in rows, the keys, and changing them |
+//! | `anchor_file`, `anchoring` | compares a store with its anchor |
+//! | `room`, `timing`, `rules`, `place`, `serving`, `foreign` | backpressure, hook timings, rule changes, locks, other programs' databases |
 
 pub mod anchor_file;
 mod anchoring;
