@@ -4,4 +4,5 @@ pub mod manifests;
 pub mod map;
 pub mod paths;
 pub mod rust;
+pub mod test_plan;
 pub mod tree;

@@ -1,11 +1,13 @@
 //! `cargo xtask WORD`: the errands of this repository, by name.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, anyhow, bail};
 use xtask::map;
+use xtask::test_plan::{PLAN, TestPlan};
 use xtask::tree::Tree;
 
 mod counts;
@@ -27,6 +29,11 @@ const ERRANDS: &[Errand] = &[
     Errand {
         word: "map",
         does: "draws the crates of ARCHITECTURE.md from what they import; `--check` only compares",
+        command: &[],
+    },
+    Errand {
+        word: "tests",
+        does: "prints the filterset of the tests that run `everyday`, or only in `--all`: `rest`",
         command: &[],
     },
     Errand {
@@ -101,7 +108,7 @@ const ERRANDS: &[Errand] = &[
     Errand {
         word: "ci",
         does: "runs everything that has to pass before a change lands",
-        command: &["./pintle", "test"],
+        command: &["bash", ".ci/run"],
     },
     Errand {
         word: "gen",
@@ -204,6 +211,9 @@ fn run() -> anyhow::Result<ExitCode> {
     if errand.word == "map" {
         return draw(root, &words);
     }
+    if errand.word == "tests" {
+        return print_tests(root, &words);
+    }
     let (program, arguments) = errand.command.split_first().context("an errand has a command")?;
     let status = Command::new(program)
         .args(arguments)
@@ -212,6 +222,19 @@ fn run() -> anyhow::Result<ExitCode> {
         .status()
         .with_context(|| format!("`{program}` did not start in `{}`", root.display()))?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Prints the filterset of the tests of every day, or of the others; `words` are what follows `tests`.
+fn print_tests(root: &Path, words: &[String]) -> anyhow::Result<ExitCode> {
+    let text = fs::read_to_string(root.join(PLAN)).with_context(|| format!("`{PLAN}` cannot be read"))?;
+    let plan = TestPlan::parse(&text)?;
+    let filter = match words {
+        [word] if word == "everyday" => plan.everyday_filter(),
+        [word] if word == "rest" => plan.rest_filter(),
+        _ => bail!("after `tests` there must be `everyday` or `rest`, got `{}`", words.join(" ")),
+    };
+    writeln!(std::io::stdout(), "{filter}")?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Draws the map, or compares it with the sources; `words` are what follows `map`.

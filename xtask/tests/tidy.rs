@@ -13,6 +13,8 @@ mod docs;
 mod functions;
 #[path = "tidy/layers.rs"]
 mod layers;
+#[path = "tidy/plan.rs"]
+mod plan;
 #[path = "tidy/samples.rs"]
 mod samples;
 #[path = "tidy/sources.rs"]
@@ -53,6 +55,7 @@ const CHECKS: &[Check] = &[
     ("blanks and last lines", texts::blanks),
     ("files that have to be", docs::required_files),
     ("a map of one page", docs::short_map),
+    ("tests that nobody runs", plan::forgotten_tests),
     ("links", docs::links),
 ];
 

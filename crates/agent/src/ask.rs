@@ -1,12 +1,12 @@
 //! The built-in gate of `agents.NAME.ask`: every call of certain tools waits for a person.
 
-use domain::checkpoint::{CheckpointKind, PreToolUse};
-use domain::hook::{Family, Hook, HookState, Scope, Stages};
-use domain::id::{AgentId, HookName};
-use domain::matcher::{Matcher, RespondTools};
-use domain::verdict::{Reason, Verdict};
-use engine::{HookCx, NativeAnswer, NativeHook, async_trait};
 use globset::Glob;
+use pintle_domain::checkpoint::{CheckpointKind, PreToolUse};
+use pintle_domain::hook::{Family, Hook, HookState, Scope, Stages};
+use pintle_domain::id::{AgentId, HookName};
+use pintle_domain::matcher::{Matcher, RespondTools};
+use pintle_domain::verdict::{Reason, Verdict};
+use pintle_engine::{HookCx, NativeAnswer, NativeHook, async_trait};
 
 use crate::tools::canonical_builtin;
 
@@ -39,7 +39,7 @@ impl AskGate {
     /// matches, in the turns of its agent and of every agent that works for it.
     pub fn hook(&self, name: &str, origin: &str, matcher: Matcher) -> Hook {
         let mut stages = Stages::default();
-        stages.set(CheckpointKind::PreToolUse, domain::hook::Stage::default_at(CheckpointKind::PreToolUse));
+        stages.set(CheckpointKind::PreToolUse, pintle_domain::hook::Stage::default_at(CheckpointKind::PreToolUse));
         Hook {
             name: HookName::from(name),
             family: Family::Native,
@@ -101,7 +101,7 @@ pub fn everything() -> Matcher {
 
 #[cfg(test)]
 mod tests {
-    use domain::checkpoint::Facts;
+    use pintle_domain::checkpoint::Facts;
 
     use super::*;
 

@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::history::RecalledHistory;
-use domain::id::{AgentId, SessionId, TenantId};
-use domain::json::Rendered;
-use domain::message::Message;
-use domain::session::{ConfigDrift, JournalEntry, OpenTurn, ReleaseReason, Session, WorkedUnder};
-use domain::store::{SessionHold, SessionKey, SessionStore, StoreError};
-use domain::turn::{Fact, WaitingMessage};
+use pintle_domain::history::RecalledHistory;
+use pintle_domain::id::{AgentId, SessionId, TenantId};
+use pintle_domain::json::Rendered;
+use pintle_domain::message::Message;
+use pintle_domain::session::{ConfigDrift, JournalEntry, OpenTurn, ReleaseReason, Session, WorkedUnder};
+use pintle_domain::store::{SessionHold, SessionKey, SessionStore, StoreError};
+use pintle_domain::turn::{Fact, WaitingMessage};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use domain::checkpoint::ObservedEvent;
-use domain::checkpoint::runtime::TurnStatus;
-use domain::id::{TraceId, TurnId};
-use domain::identity::Identity;
-use domain::message::CallPart;
-use domain::session::{JournalEntry, OpenTurn};
-use domain::store::StoreError;
-use domain::tool::ToolOutput;
-use domain::turn::{Fact, Turn, TurnEnd};
-use engine::Dispatcher;
-use engine::approvals::OpenQuestion;
+use pintle_domain::checkpoint::ObservedEvent;
+use pintle_domain::checkpoint::runtime::TurnStatus;
+use pintle_domain::id::{TraceId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::message::CallPart;
+use pintle_domain::session::{JournalEntry, OpenTurn};
+use pintle_domain::store::StoreError;
+use pintle_domain::tool::ToolOutput;
+use pintle_domain::turn::{Fact, Turn, TurnEnd};
+use pintle_engine::Dispatcher;
+use pintle_engine::approvals::OpenQuestion;
 
 use crate::conversation::Conversation;
 use crate::journal::Entries;
@@ -150,7 +150,7 @@ impl Runner {
             (WorkExit::End(TurnEnd { stopped_by: Some(aborted), .. }), _) => ToolOutput::error(aborted.text()),
             (WorkExit::Parked(approval), _) => ToolOutput::error(nobody_said(&approval)),
             (WorkExit::End(_), Some(output)) => output,
-            (WorkExit::End(_), None) => ToolOutput::error(domain::turn::CANCELLED),
+            (WorkExit::End(_), None) => ToolOutput::error(pintle_domain::turn::CANCELLED),
         }
     }
 

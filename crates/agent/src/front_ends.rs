@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use domain::history::{HistoryKey, SignedContent, Trust};
-use domain::identity::Identity;
-use domain::json::Rendered;
-use domain::message::Message;
-use domain::skill::Skills;
-use domain::store::RepeatStore;
 use jiff::{SignedDuration, Timestamp};
+use pintle_domain::history::{HistoryKey, SignedContent, Trust};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::Rendered;
+use pintle_domain::message::Message;
+use pintle_domain::skill::Skills;
+use pintle_domain::store::RepeatStore;
 
 /// How long a text that passed is not gated again. Source: the page of the gateway.
 const REMEMBERED: SignedDuration = SignedDuration::from_hours(24);

@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Weak};
 
-use domain::id::{AgentId, SessionId};
-use domain::lease::Fence;
-use domain::record::EventRecord;
-use domain::session::JournalEntry;
-use domain::store::{JournalAppend, SessionHold, SessionKey, SessionStore, StoreError};
-use engine::Dispatcher;
+use pintle_domain::id::{AgentId, SessionId};
+use pintle_domain::lease::Fence;
+use pintle_domain::record::EventRecord;
+use pintle_domain::session::JournalEntry;
+use pintle_domain::store::{JournalAppend, SessionHold, SessionKey, SessionStore, StoreError};
+use pintle_engine::Dispatcher;
 use tokio::sync::oneshot;
 
 /// Writes the journal of one session.

@@ -1,6 +1,6 @@
 //! Drives turns: the loop, its tools, its conversations.
 //!
-//! [`Runner::turn`] works one prompt to its end: the pure [`Turn`](domain::turn::Turn) says what is next, the
+//! [`Runner::turn`] works one prompt to its end: the pure [`Turn`](pintle_domain::turn::Turn) says what is next, the
 //! dispatcher of `engine` asks the hooks, the providers answer, and a tool runs only with a permit.
 //!
 //! | module | holds |

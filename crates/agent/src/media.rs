@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use domain::id::{SessionId, TenantId};
-use domain::identity::Identity;
-use domain::store::UploadStore;
 use nix::fcntl::OFlag;
+use pintle_domain::id::{SessionId, TenantId};
+use pintle_domain::identity::Identity;
+use pintle_domain::store::UploadStore;
 use sha2::{Digest as _, Sha256};
 
 mod about;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use providers::Provider;
+use pintle_providers::Provider;
 
 /// The configured providers by name.
 #[derive(Clone, Default)]
@@ -58,7 +58,7 @@ impl Models {
 
 #[cfg(test)]
 mod tests {
-    use providers::scripted::Scripted;
+    use pintle_providers::scripted::Scripted;
 
     use super::*;
 

@@ -1,9 +1,9 @@
 //! What an agent is: its words, its model, its tools, its limits.
 
-use domain::id::AgentId;
-use domain::json::Object;
-use domain::planning::StepPrompts;
-use providers::RemovalMode;
+use pintle_domain::id::AgentId;
+use pintle_domain::json::Object;
+use pintle_domain::planning::StepPrompts;
+use pintle_providers::RemovalMode;
 
 /// Rounds of one turn, unless the agent says otherwise. Source: `agents.NAME.max_iterations`.
 pub const MAX_ITERATIONS: u32 = 50;

@@ -2,11 +2,11 @@
 
 use std::sync::{PoisonError, RwLock};
 
-use domain::history::HistoryMessage;
-use domain::id::TurnId;
-use domain::llm::LlmReply;
-use domain::planning::{ToolNeed, need};
-use domain::skill::Skills;
+use pintle_domain::history::HistoryMessage;
+use pintle_domain::id::TurnId;
+use pintle_domain::llm::LlmReply;
+use pintle_domain::planning::{ToolNeed, need};
+use pintle_domain::skill::Skills;
 
 /// The texts of an agent's skills. A turn keeps those that it began with.
 #[derive(Debug)]

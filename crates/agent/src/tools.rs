@@ -28,17 +28,17 @@ use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use domain::json::Object;
-use domain::llm::ToolDef;
-use domain::shell::{ShellFacts, ShellText};
-use domain::skill::scan::Scan;
-use domain::tool::{CallPlace, ToolOutput};
-use domain::tool_schema::{self, SchemaRefusal};
-use egress::{Egress, EgressError};
-use engine::permit::Permit;
-use engine::tool::Tool;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use pintle_domain::json::Object;
+use pintle_domain::llm::ToolDef;
+use pintle_domain::shell::{ShellFacts, ShellText};
+use pintle_domain::skill::scan::Scan;
+use pintle_domain::tool::{CallPlace, ToolOutput};
+use pintle_domain::tool_schema::{self, SchemaRefusal};
+use pintle_egress::{Egress, EgressError};
+use pintle_engine::permit::Permit;
+use pintle_engine::tool::Tool;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
@@ -338,7 +338,7 @@ impl Tools {
     /// What is known of the shell text that a call of `name` with `arguments` would run; nothing if it runs none.
     pub(crate) fn shell_facts(&self, name: &str, arguments: &Object) -> Option<ShellFacts> {
         let text = self.get(name)?.shell_text(arguments)?;
-        Some(shell::facts(text))
+        Some(pintle_shell::facts(text))
     }
 
     fn entry(&self, name: &str) -> Option<&Entry> {
@@ -359,7 +359,7 @@ pub fn shell_facts(name: &str, arguments: &Object, workspace: &Path, shell: &Exe
         return None;
     }
     let text = exec::shell_text(arguments, workspace, shell.kind())?;
-    Some(shell::facts(text))
+    Some(pintle_shell::facts(text))
 }
 
 /// Runs a tool so that its panic is an error result, not the end of the turn.
@@ -434,7 +434,7 @@ impl<T: BuiltinTool> Tool for Permitted<T> {
 
 /// The arguments as a type. The schema has passed already, so this only refuses what it cannot say, such as `1e400`.
 fn typed<A: DeserializeOwned>(tool: &str, arguments: Object) -> Result<A, String> {
-    domain::json::from_value(arguments.into()).map_err(|e| format!("invalid arguments of `{tool}`: {e}"))
+    pintle_domain::json::from_value(arguments.into()).map_err(|e| format!("invalid arguments of `{tool}`: {e}"))
 }
 
 /// Runs file work on a thread that may block. It is told to stop when the call is cancelled or no longer waited for.

@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::ruling::Aborted;
-use domain::store::Steerer;
-use domain::turn::WaitingMessage;
+use pintle_domain::ruling::Aborted;
+use pintle_domain::store::Steerer;
+use pintle_domain::turn::WaitingMessage;
 use tokio_util::sync::CancellationToken;
 
 /// How many messages wait for the next poll: what a person types in a long minute. More are refused.

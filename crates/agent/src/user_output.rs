@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use domain::id::TurnId;
-use domain::ledger::HookChunk;
+use pintle_domain::id::TurnId;
+use pintle_domain::ledger::HookChunk;
 
 /// Said before what a hook made of an answer that was shown already.
 pub const REWRITTEN: &str = "(a hook rewrote this answer; in the conversation stands:)";

@@ -6,18 +6,18 @@
 
 use std::hint::black_box;
 
-use domain::checkpoint::{BeforeLlm, BeforeTool, Checkpoint, Reply};
-use domain::id::{CallId, EventId, TurnId};
-use domain::identity::Identity;
-use domain::json::{Rendered, json};
-use domain::llm::{LlmRequest, ToolDef};
-use domain::message::{CallPart, Message, Role};
-use domain::tool::ToolCall;
 use gungraun::prelude::*;
 use gungraun::{Callgrind, Dhat, main};
 use jiff::Timestamp;
 use pintle_dialects::process::frame::{IdScanner, Incoming, read_line};
 use pintle_dialects::process::wire::{hear, params};
+use pintle_domain::checkpoint::{BeforeLlm, BeforeTool, Checkpoint, Reply};
+use pintle_domain::id::{CallId, EventId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::{Rendered, json};
+use pintle_domain::llm::{LlmRequest, ToolDef};
+use pintle_domain::message::{CallPart, Message, Role};
+use pintle_domain::tool::ToolCall;
 
 /// The size of the large subjects, in bytes of JSON, about.
 const LARGE: usize = 100 << 10;

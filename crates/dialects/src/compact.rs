@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use domain::json::{Object, Value};
 use jiff::fmt::temporal::DateTimePrinter;
+use pintle_domain::json::{Object, Value};
 use serde::Serialize;
 
 /// How times are written: straight into the bytes, which is faster than by way of `Display`.

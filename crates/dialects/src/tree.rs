@@ -4,7 +4,7 @@ pub mod json;
 
 use std::ops::Range;
 
-use domain::json::{Number, Object, Value};
+use pintle_domain::json::{Number, Object, Value};
 
 /// The deepest nesting of tables and lists: a bound for recursion, far above what the known keys need.
 pub const MAX_DEPTH: usize = 64;

@@ -1,6 +1,6 @@
 //! What a model answers, call by call: the machines of all wires are driven in one way.
 
-use domain::json::{Object, Value};
+use pintle_domain::json::{Object, Value};
 
 use crate::request::{HostedTool, SeenRequest};
 use crate::spans::{JsonDocument, Node};

@@ -1,6 +1,6 @@
 //! The wire of Anthropic's messages.
 
-use domain::json::{Object, Value};
+use pintle_domain::json::{Object, Value};
 
 use crate::request::{
     BadRequest, ClientTool, HostedTool, SeenCall, SeenMessage, SeenRequest, SeenResult, Speaker, items_of, result_text,

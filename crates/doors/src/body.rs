@@ -5,8 +5,8 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
-use domain::json::{MAX_VALUES, holds_more_than};
 use http_body_util::BodyExt as _;
+use pintle_domain::json::{MAX_VALUES, holds_more_than};
 
 use crate::door::ModelDoor;
 use crate::packed::{NotUnpacked, Packing, UNPACKED};

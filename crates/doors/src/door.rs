@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use domain::approval::told_meanwhile;
-use domain::checkpoint::CheckpointKind;
-use domain::id::CallId;
-use domain::json::Object;
-use domain::ruling::Aborted;
-use domain::tool::ToolCall;
-use engine::{Clearance, Dispatcher, Stopped};
 use jiff::Timestamp;
 use jiff::civil::Date;
+use pintle_domain::approval::told_meanwhile;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::id::CallId;
+use pintle_domain::json::Object;
+use pintle_domain::ruling::Aborted;
+use pintle_domain::tool::ToolCall;
+use pintle_engine::{Clearance, Dispatcher, Stopped};
 use uuid::Uuid;
 
 use crate::answer::{CallRuling, DenyMode};

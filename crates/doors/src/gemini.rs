@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::json::{Object, Value, canonical};
+use pintle_domain::json::{Object, Value, canonical};
 
 use crate::request::{
     BadRequest, ClientTool, HostedTool, SeenCall, SeenMessage, SeenRequest, SeenResult, SeenText, Speaker, items_of,

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use domain::checkpoint::user_prompt_submit::InputKind;
-use domain::checkpoint::{BeforeLlm, CheckpointKind};
-use domain::id::CallId;
-use domain::json::Object;
-use domain::llm::{LlmRequest, ToolDef};
-use domain::message::{CallPart, FunctionPart, Message, Role};
-use domain::tool::ToolOutput;
-use engine::{Dispatcher, Stopped};
+use pintle_domain::checkpoint::user_prompt_submit::InputKind;
+use pintle_domain::checkpoint::{BeforeLlm, CheckpointKind};
+use pintle_domain::id::CallId;
+use pintle_domain::json::Object;
+use pintle_domain::llm::{LlmRequest, ToolDef};
+use pintle_domain::message::{CallPart, FunctionPart, Message, Role};
+use pintle_domain::tool::ToolOutput;
+use pintle_engine::{Dispatcher, Stopped};
 
 use crate::answer::CallRuling;
 use crate::door::{Session, ruling_of, stopped_text};
@@ -226,7 +226,7 @@ fn told(request: &SeenRequest) -> (LlmRequest, Vec<Origin>) {
             origins.push(Origin::Message(place));
         }
     }
-    let tools = request.tools.iter().map(|tool| ToolDef::new(&tool.name, "", domain::json::json!({})).into());
+    let tools = request.tools.iter().map(|tool| ToolDef::new(&tool.name, "", pintle_domain::json::json!({})).into());
     (LlmRequest { tools: tools.collect(), ..LlmRequest::new(&request.model, messages) }, origins)
 }
 
@@ -243,7 +243,7 @@ fn message_of(message: &SeenMessage) -> Message {
         kind: "function".into(),
         function: FunctionPart {
             name: call.name.clone(),
-            arguments: domain::json::Value::Object(call.arguments.clone()).to_string(),
+            arguments: pintle_domain::json::Value::Object(call.arguments.clone()).to_string(),
             thought_signature: String::new(),
         },
         extra_content: None,

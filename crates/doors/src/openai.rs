@@ -1,6 +1,6 @@
 //! The wire of OpenAI's chat completions.
 
-use domain::json::{Object, Value};
+use pintle_domain::json::{Object, Value};
 
 use crate::answer::arguments;
 use crate::request::{

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use domain::json::Object;
+use pintle_domain::json::Object;
 
 use crate::spans::{Edits, JsonDocument, Node, NotRead};
 
@@ -301,9 +301,14 @@ impl SeenRequest {
         match (&result.content, result.member) {
             (Some(content), None) => edits.text(content, text),
             (Some(content), Some(name)) => {
-                edits.replace(content.span.clone(), format!("{{\"{name}\":{}}}", domain::json::Value::from(text)));
+                edits.replace(
+                    content.span.clone(),
+                    format!("{{\"{name}\":{}}}", pintle_domain::json::Value::from(text)),
+                );
             }
-            (None, _) => edits.put_member(&result.whole, "content", &domain::json::Value::from(text).to_string()),
+            (None, _) => {
+                edits.put_member(&result.whole, "content", &pintle_domain::json::Value::from(text).to_string())
+            }
         }
     }
 

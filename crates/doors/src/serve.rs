@@ -11,8 +11,8 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{get, post};
 use bytes::Bytes;
-use domain::checkpoint::ObservedEvent;
 use futures_util::stream;
+use pintle_domain::checkpoint::ObservedEvent;
 use url::form_urlencoded;
 
 use crate::answer::AnswerTo;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use domain::json::{self, MAX_DEPTH, NotAlike, Value};
+use pintle_domain::json::{self, MAX_DEPTH, NotAlike, Value};
 
 /// A value and its bytes in the text.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use axum::http::{HeaderMap, Method};
 use bytes::Bytes;
-use domain::checkpoint::runtime::TurnStatus;
-use domain::checkpoint::{AfterLlm, CheckpointKind, ObservedEvent, RuntimeEvent};
-use domain::id::CallId;
-use domain::json::Value;
-use domain::llm::{LlmReply, Usage};
-use domain::message::{CallPart, FunctionPart};
-use domain::tool::ToolCall;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{Stream, StreamExt as _};
 use jiff::Timestamp;
+use pintle_domain::checkpoint::runtime::TurnStatus;
+use pintle_domain::checkpoint::{AfterLlm, CheckpointKind, ObservedEvent, RuntimeEvent};
+use pintle_domain::id::CallId;
+use pintle_domain::json::Value;
+use pintle_domain::llm::{LlmReply, Usage};
+use pintle_domain::message::{CallPart, FunctionPart};
+use pintle_domain::tool::ToolCall;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer::{AnswerMachine, AnswerStep, AnswerTo, CallRuling, NO_ARGUMENTS, StoredAnswer, WantedCall};

@@ -98,7 +98,7 @@ pub enum UpstreamError {
     Address(String),
     /// There are no root certificates.
     #[error(transparent)]
-    NoClient(#[from] egress::NoClient),
+    NoClient(#[from] pintle_egress::NoClient),
     /// Nobody answered.
     #[error("`{origin}` does not answer: {cause}")]
     Unreached {
@@ -138,7 +138,7 @@ impl Upstream {
     pub fn new(vendor: Vendor, base: &str, key: Option<VendorKey>) -> Result<Self, UpstreamError> {
         let wrong = || UpstreamError::Address(base.to_owned());
         let url = Url::parse(base).ok().filter(|url| matches!(url.scheme(), "http" | "https")).ok_or_else(wrong)?;
-        let client = egress::client_for(&url, CONNECT_TIME, None)?;
+        let client = pintle_egress::client_for(&url, CONNECT_TIME, None)?;
         let origin = url.origin().ascii_serialization();
         Ok(Self { client, vendor, base: base.trim_end_matches('/').to_owned(), origin, key })
     }

@@ -6,15 +6,15 @@
 
 use std::sync::Arc;
 
-use domain::checkpoint::{ApproveTool, BeforeTool, CheckpointKind, PreToolUse};
-use domain::id::{CallId, TurnId};
-use domain::identity::Identity;
-use domain::json::json;
-use domain::ruling::Ruling;
-use domain::tool::ToolCall;
-use domain::verdict::Verdict;
 use gungraun::prelude::*;
 use gungraun::{Callgrind, Dhat, main};
+use pintle_domain::checkpoint::{ApproveTool, BeforeTool, CheckpointKind, PreToolUse};
+use pintle_domain::id::{CallId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::json;
+use pintle_domain::ruling::Ruling;
+use pintle_domain::tool::ToolCall;
+use pintle_domain::verdict::Verdict;
 use pintle_engine::{Clearance, Dispatcher, Engine, HookCx, NativeAnswer, NativeHook, NullStore, async_trait};
 use tokio::runtime::Runtime;
 

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::approval::{
+use pintle_domain::approval::{
     Approval, ApprovalFlaw, ApprovalMode, ApprovalStanding, ApprovalState, CallHandling, HooksDecision, PersonAnswer,
     handling, refusal,
 };
-use domain::clearing::ApprovalQuestion;
-use domain::identity::Identity;
-use domain::store::{ApprovalQuery, ApprovalStore, StoreError, TenantScope};
-use domain::tool::CallPlace;
+use pintle_domain::clearing::ApprovalQuestion;
+use pintle_domain::identity::Identity;
+use pintle_domain::store::{ApprovalQuery, ApprovalStore, StoreError, TenantScope};
+use pintle_domain::tool::CallPlace;
 use tokio_util::sync::CancellationToken;
 
 /// How often the store is looked at for an answer from elsewhere: quick enough for a person who just gave it, too
@@ -335,10 +335,10 @@ pub(crate) fn nobody_to_ask(why: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use domain::id::{CallId, HookName, TurnId};
-    use domain::json::Object;
-    use domain::tool::ToolCall;
-    use domain::verdict::Reason;
+    use pintle_domain::id::{CallId, HookName, TurnId};
+    use pintle_domain::json::Object;
+    use pintle_domain::tool::ToolCall;
+    use pintle_domain::verdict::Reason;
 
     use super::*;
 

@@ -4,20 +4,20 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use async_trait::async_trait;
-use domain::account::HandlerAnswer;
-use domain::chain::{Chain, HookMachine, Note};
-use domain::checkpoint::runtime::TurnStatus;
-use domain::checkpoint::{AgentInfo, Checkpoint, CheckpointKind, Notice, ObservedEvent, Reply, RuntimeEvent};
-use domain::execution::{Execution, masked};
-use domain::fault::Fault;
-use domain::hook::HookState;
-use domain::id::{EventId, HookName};
-use domain::identity::Identity;
-use domain::record::{EventRecord, EventRuling, HookOutcome as Ran, NotRun, Record, RecordLines};
-use domain::ruling::Ruling;
-use domain::tool::{ToolCall, ToolOutput};
-use domain::verdict::{ParsedVerdict, Verdict, VerdictKind};
 use futures_util::future::join_all;
+use pintle_domain::account::HandlerAnswer;
+use pintle_domain::chain::{Chain, HookMachine, Note};
+use pintle_domain::checkpoint::runtime::TurnStatus;
+use pintle_domain::checkpoint::{AgentInfo, Checkpoint, CheckpointKind, Notice, ObservedEvent, Reply, RuntimeEvent};
+use pintle_domain::execution::{Execution, masked};
+use pintle_domain::fault::Fault;
+use pintle_domain::hook::HookState;
+use pintle_domain::id::{EventId, HookName};
+use pintle_domain::identity::Identity;
+use pintle_domain::record::{EventRecord, EventRuling, HookOutcome as Ran, NotRun, Record, RecordLines};
+use pintle_domain::ruling::Ruling;
+use pintle_domain::tool::{ToolCall, ToolOutput};
+use pintle_domain::verdict::{ParsedVerdict, Verdict, VerdictKind};
 use tokio_util::sync::CancellationToken;
 
 use crate::approvals::Approvals;
@@ -275,7 +275,11 @@ impl Dispatcher {
     ///
     /// # Errors
     /// The fault that came instead of an answer; [`Fault::Unavailable`] when no hook is called `name`.
-    pub async fn probe(&self, name: &HookName, subject: domain::checkpoint::Subject<'_>) -> Result<Reply, Fault> {
+    pub async fn probe(
+        &self,
+        name: &HookName,
+        subject: pintle_domain::checkpoint::Subject<'_>,
+    ) -> Result<Reply, Fault> {
         let set = self.current.set();
         let hooks = set.roster().hooks();
         let Some(number) = hooks.iter().position(|hook| hook.name == *name) else {
@@ -382,9 +386,9 @@ mod tests {
     use super::*;
     use crate::native::NativeHook;
     use crate::{Engine, Mount, Watcher};
-    use domain::hook::Family;
-    use domain::id::TurnId;
     use futures_util::future::BoxFuture;
+    use pintle_domain::hook::Family;
+    use pintle_domain::id::TurnId;
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
@@ -393,8 +397,8 @@ mod tests {
     #[derive(Default)]
     struct RecordedNames(Mutex<Vec<(&'static str, usize)>>);
 
-    impl domain::store::RecordStore for RecordedNames {
-        fn keep(&self, records: Vec<EventRecord>, done: domain::store::OnKept) {
+    impl pintle_domain::store::RecordStore for RecordedNames {
+        fn keep(&self, records: Vec<EventRecord>, done: pintle_domain::store::OnKept) {
             let names = records.iter().map(|record| (record.kind.unwrap_or("none"), record.hooks.len()));
             self.0.lock().unwrap().extend(names);
             done(Ok(()));
@@ -402,8 +406,8 @@ mod tests {
 
         fn find(
             &self,
-            _query: &domain::store::RecordQuery,
-        ) -> Result<Vec<domain::store::StoredEvent>, domain::store::StoreError> {
+            _query: &pintle_domain::store::RecordQuery,
+        ) -> Result<Vec<pintle_domain::store::StoredEvent>, pintle_domain::store::StoreError> {
             Ok(Vec::new())
         }
     }

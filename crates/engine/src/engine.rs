@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
-use domain::checkpoint::CheckpointKind;
-use domain::hook::{Family, Hook, HookState, OBSERVER_TIMEOUT, Scope, Stage, Stages};
-use domain::id::HookName;
-use domain::identity::Identity;
-use domain::matcher::{Matcher, RespondTools};
-use domain::store::RecordStore;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::hook::{Family, Hook, HookState, OBSERVER_TIMEOUT, Scope, Stage, Stages};
+use pintle_domain::id::HookName;
+use pintle_domain::identity::Identity;
+use pintle_domain::matcher::{Matcher, RespondTools};
+use pintle_domain::store::RecordStore;
 use tokio_util::task::TaskTracker;
 
 use crate::deadlines::Deadlines;

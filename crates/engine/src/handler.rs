@@ -5,12 +5,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use domain::account::HandlerAnswer;
-use domain::checkpoint::{AgentInfo, Notice, Subject};
-use domain::hook::Family;
-use domain::id::{EventId, TenantId};
-use domain::identity::Identity;
 use futures_util::future::BoxFuture;
+use pintle_domain::account::HandlerAnswer;
+use pintle_domain::checkpoint::{AgentInfo, Notice, Subject};
+use pintle_domain::hook::Family;
+use pintle_domain::id::{EventId, TenantId};
+use pintle_domain::identity::Identity;
 use tokio_util::sync::CancellationToken;
 
 /// Runs a hook: carries the question out and the answer back, decides nothing.

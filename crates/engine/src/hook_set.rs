@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use domain::account::HandlerAnswer;
-use domain::checkpoint::Notice;
-use domain::fault::Fault;
-use domain::hook::Hook;
-use domain::id::HookName;
-use domain::roster::{Roster, running_order};
 use futures_util::future::BoxFuture;
+use pintle_domain::account::HandlerAnswer;
+use pintle_domain::checkpoint::Notice;
+use pintle_domain::fault::Fault;
+use pintle_domain::hook::Hook;
+use pintle_domain::id::HookName;
+use pintle_domain::roster::{Roster, running_order};
 
 use crate::handler::{Handler, HookCall, NoticeViews};
 

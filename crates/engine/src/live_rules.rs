@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
-use domain::breaker::BreakerOutcome;
-use domain::checkpoint::CheckpointKind;
-use domain::hook::Hook;
-use domain::id::TenantId;
-use domain::identity::Identity;
-use domain::record::{HookOutcome, Record, RecordLines, counted};
+use pintle_domain::breaker::BreakerOutcome;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::hook::Hook;
+use pintle_domain::id::TenantId;
+use pintle_domain::identity::Identity;
+use pintle_domain::record::{HookOutcome, Record, RecordLines, counted};
 
 use crate::hook_set::{HookSet, Mounted};
 

@@ -8,17 +8,17 @@ use std::task::Poll;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::account::HandlerAnswer;
-use domain::checkpoint::{
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt as _, poll};
+use pintle_domain::account::HandlerAnswer;
+use pintle_domain::checkpoint::{
     AfterLlm, AfterTool, AgentInfo, ApproveTool, BeforeLlm, BeforeTool, CheckpointKind, Notice, PreToolUse, Reply,
     SubagentStart, Subject, UserPromptSubmit,
 };
-use domain::fault::{Fault, ProtocolBreach};
-use domain::id::EventId;
-use domain::identity::Identity;
-use domain::verdict::Verdict;
-use futures_util::future::BoxFuture;
-use futures_util::{FutureExt as _, poll};
+use pintle_domain::fault::{Fault, ProtocolBreach};
+use pintle_domain::id::EventId;
+use pintle_domain::identity::Identity;
+use pintle_domain::verdict::Verdict;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -237,8 +237,8 @@ async fn deliver_each(
 
 #[cfg(test)]
 mod tests {
-    use domain::checkpoint::ObservedEvent;
-    use domain::id::TurnId;
+    use pintle_domain::checkpoint::ObservedEvent;
+    use pintle_domain::id::TurnId;
     use tokio::time::Instant;
 
     use super::*;

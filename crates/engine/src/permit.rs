@@ -1,8 +1,8 @@
 //! Leave to run one tool call. Only this crate can make one.
 
-use domain::id::{AgentId, SessionId, TenantId, TurnId};
-use domain::identity::Identity;
-use domain::tool::{Digest, ToolCall};
+use pintle_domain::id::{AgentId, SessionId, TenantId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::tool::{Digest, ToolCall};
 
 /// The turn that a permit was made for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,12 +4,12 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::checkpoint::Notice;
-use domain::hook::Family;
-use domain::id::TenantId;
-use domain::record::{EventRecord, HookOutcome, NotRun, Record};
-use domain::span::{OpenSpans, Span, of_hook};
 use jiff::Timestamp;
+use pintle_domain::checkpoint::Notice;
+use pintle_domain::hook::Family;
+use pintle_domain::id::TenantId;
+use pintle_domain::record::{EventRecord, HookOutcome, NotRun, Record};
+use pintle_domain::span::{OpenSpans, Span, of_hook};
 
 /// Takes what is measured. Must not block: it is told in the middle of turns.
 pub trait Telemetry: Send + Sync {

@@ -1,10 +1,10 @@
 //! What a tool is to the engine: something that runs only with a permit.
 
-use domain::json::Object;
-use domain::llm::ToolDef;
-use domain::shell::ShellText;
-use domain::tool::{Annotations, CallPlace, ToolOutput};
 use futures_util::future::BoxFuture;
+use pintle_domain::json::Object;
+use pintle_domain::llm::ToolDef;
+use pintle_domain::shell::ShellText;
+use pintle_domain::tool::{Annotations, CallPlace, ToolOutput};
 use tokio_util::sync::CancellationToken;
 
 use crate::permit::Permit;

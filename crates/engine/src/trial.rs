@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use domain::chain::{Chain, HookMachine as _};
-use domain::checkpoint::Checkpoint;
-use domain::id::{EventId, HookName};
-use domain::record::Record;
-use domain::roster::Roster;
-use domain::ruling::Ruling;
+use pintle_domain::chain::{Chain, HookMachine as _};
+use pintle_domain::checkpoint::Checkpoint;
+use pintle_domain::id::{EventId, HookName};
+use pintle_domain::record::Record;
+use pintle_domain::roster::Roster;
+use pintle_domain::ruling::Ruling;
 
 use crate::dispatcher::Dispatcher;
 use crate::handler::{HookCall, WireCache};
@@ -71,12 +71,12 @@ impl Dispatcher {
 mod tests {
     use super::*;
     use crate::{Engine, HookCx, NativeAnswer, NativeHook, NullStore};
-    use domain::checkpoint::{ApproveTool, BeforeTool, CheckpointKind};
-    use domain::identity::Identity;
-    use domain::json::Object;
-    use domain::record::{HookOutcome, NotRun};
-    use domain::tool::ToolCall;
-    use domain::verdict::{Verdict, VerdictKind};
+    use pintle_domain::checkpoint::{ApproveTool, BeforeTool, CheckpointKind};
+    use pintle_domain::identity::Identity;
+    use pintle_domain::json::Object;
+    use pintle_domain::record::{HookOutcome, NotRun};
+    use pintle_domain::tool::ToolCall;
+    use pintle_domain::verdict::{Verdict, VerdictKind};
 
     struct NoRm;
 

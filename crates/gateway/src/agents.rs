@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use domain::json::json;
-use domain::nearest::nearest;
-use host::Host;
-use host::config::{AgentConfig, Config};
-use host::ready_agent::ReadyAgent;
+use pintle_domain::json::json;
+use pintle_domain::nearest::nearest;
+use pintle_host::Host;
+use pintle_host::config::{AgentConfig, Config};
+use pintle_host::ready_agent::ReadyAgent;
 
 use crate::error::{ApiError, ErrorCode};
 use crate::told::NOT_READY;

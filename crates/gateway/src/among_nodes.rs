@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use domain::approval::{Approval, ApprovalState};
-use domain::id::{SessionId, TenantId, TurnId};
-use domain::json::{Value, json, parse};
-use domain::llm::Usage;
-use domain::node::{BEAT_EVERY, other_keys};
-use domain::session::JournalEntry;
-use domain::store::{ApprovalQuery, LeftTurn, Letter, LetterKind, SessionKey, Steerer, TenantScope};
-use domain::turn::Fact;
+use pintle_domain::approval::{Approval, ApprovalState};
+use pintle_domain::id::{SessionId, TenantId, TurnId};
+use pintle_domain::json::{Value, json, parse};
+use pintle_domain::llm::Usage;
+use pintle_domain::node::{BEAT_EVERY, other_keys};
+use pintle_domain::session::JournalEntry;
+use pintle_domain::store::{ApprovalQuery, LeftTurn, Letter, LetterKind, SessionKey, Steerer, TenantScope};
+use pintle_domain::turn::Fact;
 
 use crate::Shared;
 use crate::errand::Errand;

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agent::media::{MAX_MEDIUM_BYTES, MediaScope, NewMedia, TurnMedia, reference_of, type_of};
-use domain::history::HistoryMessage;
-use domain::json::{Value, json};
-use domain::store::{SessionKey, Upload};
 use jiff::{SignedDuration, Timestamp};
+use pintle_agent::media::{MAX_MEDIUM_BYTES, MediaScope, NewMedia, TurnMedia, reference_of, type_of};
+use pintle_domain::history::HistoryMessage;
+use pintle_domain::json::{Value, json};
+use pintle_domain::store::{SessionKey, Upload};
 use sha2::{Digest as _, Sha256};
 
 use crate::Shared;

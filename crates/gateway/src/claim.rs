@@ -1,7 +1,7 @@
 //! What a client says of itself. Pure.
 
 use axum::http::HeaderMap;
-use domain::json::{Object, Value};
+use pintle_domain::json::{Object, Value};
 
 use crate::error::ApiError;
 use crate::rates::Attempt;
@@ -130,7 +130,7 @@ pub(crate) fn cookies(headers: &HeaderMap) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use axum::http::HeaderName;
-    use domain::json::json;
+    use pintle_domain::json::json;
 
     use super::*;
     use crate::error::ErrorCode;

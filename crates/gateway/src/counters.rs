@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use domain::id::TenantId;
-use domain::measure::{Histogram, Labels, Measures, Metric, MetricRows};
-use domain::record::{EventRecord, HookOutcome, NotRun};
-use domain::span::of_hook;
+use pintle_domain::id::TenantId;
+use pintle_domain::measure::{Histogram, Labels, Measures, Metric, MetricRows};
+use pintle_domain::record::{EventRecord, HookOutcome, NotRun};
+use pintle_domain::span::of_hook;
 
 use crate::outcome::RunOutcome;
 
@@ -135,7 +135,7 @@ mod tests {
         counters.request("/v1/models", 200, Duration::from_millis(3));
         counters.request("/x", 404, Duration::ZERO);
         counters.request("/y", 404, Duration::ZERO);
-        let text = domain::measure::text(&counters.metrics().0);
+        let text = pintle_domain::measure::text(&counters.metrics().0);
         assert!(text.contains("gateway_requests_total{path=\"other\",status=\"404\"} 2"), "{text}");
         assert!(text.contains("gateway_request_duration_ms_bucket{path=\"/v1/models\",le=\"5\"} 1"), "{text}");
     }

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::fault::FaultKind;
-use domain::json::{Value, json};
-use domain::store::{StoredEvent, StoredRecord};
 use jiff::Timestamp;
+use pintle_domain::fault::FaultKind;
+use pintle_domain::json::{Value, json};
+use pintle_domain::store::{StoredEvent, StoredRecord};
 
 /// The number of buckets that a time is parted into.
 const BUCKETS: usize = 24;
@@ -236,7 +236,7 @@ mod tests {
             "agent_id": "", "session_id": "", "turn_id": "", "iteration": 1, "is_test": false, "ruling": "continue",
             "substituted": false, "hooks": hooks,
         });
-        domain::json::from_value(shown).unwrap()
+        pintle_domain::json::from_value(shown).unwrap()
     }
 
     #[test]

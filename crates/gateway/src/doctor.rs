@@ -7,8 +7,8 @@ use std::process::Stdio;
 use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
-use domain::json::{Value, json};
 use jiff::Timestamp;
+use pintle_domain::json::{Value, json};
 use tokio::process::Command;
 use tokio::sync::Mutex;
 
@@ -75,7 +75,7 @@ fn findings(written: &[u8], now: Timestamp) -> Option<Value> {
     if written.len() > MAX_BYTES {
         return None;
     }
-    let found: Value = domain::json::parse(std::str::from_utf8(written).ok()?).ok()?;
+    let found: Value = pintle_domain::json::parse(std::str::from_utf8(written).ok()?).ok()?;
     let checks = found["checks"].as_array()?.iter().map(|check| {
         json!({
             "what": check["what"],

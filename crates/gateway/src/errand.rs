@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use agent::Conversation;
-use domain::history::HistoryMessage;
-use domain::id::TurnId;
-use domain::json::{Rendered, json};
-use domain::message::{Message, Role};
-use host::ready_agent::ReadyAgent;
+use pintle_agent::Conversation;
+use pintle_domain::history::HistoryMessage;
+use pintle_domain::id::TurnId;
+use pintle_domain::json::{Rendered, json};
+use pintle_domain::message::{Message, Role};
+use pintle_host::ready_agent::ReadyAgent;
 
 use crate::error::ApiError;
 use crate::quotas::Place;

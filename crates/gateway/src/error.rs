@@ -1,8 +1,8 @@
 //! Why a request is refused: one table of codes, for the socket and for HTTP.
 
-use domain::json::{Value, json};
-use domain::store::StoreError;
-use rules::admin::{AdminError, AdminErrorCode};
+use pintle_domain::json::{Value, json};
+use pintle_domain::store::StoreError;
+use pintle_rules::admin::{AdminError, AdminErrorCode};
 
 use crate::outage;
 

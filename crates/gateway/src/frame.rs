@@ -1,6 +1,6 @@
 //! Frames of the protocol: one JSON text message each. Pure.
 
-use domain::json::{NotAlike, Object, Value, json, parse, parse_alike};
+use pintle_domain::json::{NotAlike, Object, Value, json, parse, parse_alike};
 
 use crate::error::{ApiError, stands_twice};
 

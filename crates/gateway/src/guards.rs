@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use domain::checkpoint::CheckpointKind;
-use domain::fault::Fault;
-use domain::health::{Health, Step};
-use domain::hook::Hook;
-use domain::id::TenantId;
-use domain::json::{Value, json};
-use domain::rule::{Fallback, HandlerType, HookScope, tripped};
-use domain::store::Budget;
-use host::Host;
-use rules::condition;
-use rules::judge::MAX_OUTPUT_TOKENS;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::fault::Fault;
+use pintle_domain::health::{Health, Step};
+use pintle_domain::hook::Hook;
+use pintle_domain::id::TenantId;
+use pintle_domain::json::{Value, json};
+use pintle_domain::rule::{Fallback, HandlerType, HookScope, tripped};
+use pintle_domain::store::Budget;
+use pintle_host::Host;
+use pintle_rules::condition;
+use pintle_rules::judge::MAX_OUTPUT_TOKENS;
 
 use crate::proofs::Proof;
 
@@ -141,7 +141,7 @@ pub(crate) fn configured(host: &Host) -> Vec<GuardLine> {
 }
 
 fn is_only_told(hook: &Hook) -> bool {
-    hook.stages.kinds().all(|kind| kind.duty() == domain::checkpoint::Duty::Observer)
+    hook.stages.kinds().all(|kind| kind.duty() == pintle_domain::checkpoint::Duty::Observer)
 }
 
 /// Whether the rule `hook`, as it is published, holds in `tenant`.
@@ -184,7 +184,7 @@ pub(crate) fn stored(hook: &Value, proof: Proof) -> GuardLine {
     let name = if text("name").is_empty() { text("id") } else { text("name") };
     GuardLine {
         name: name.to_owned(),
-        family: domain::hook::Family::Rule.word(),
+        family: pintle_domain::hook::Family::Rule.word(),
         hook_id: Some(text("id").to_owned()),
         events: vec![text("event").to_owned()],
         state,

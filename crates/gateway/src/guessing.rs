@@ -1,7 +1,7 @@
 //! Who tries to be known by something that can be guessed: programs that agents started are counted apart from everybody
 //! else at their address, so that they shut nobody else out.
 
-use process::{PeerProcess, peer_of_pid, peer_of_tcp};
+use pintle_process::{PeerProcess, peer_of_pid, peer_of_tcp};
 
 use crate::Shared;
 use crate::door::{OtherEnd, Visit};

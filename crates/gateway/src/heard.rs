@@ -1,6 +1,6 @@
 //! What whoever waits for the answer of a run hears of it: as it happens, and again for whoever comes later. Pure.
 
-use domain::json::Object;
+use pintle_domain::json::Object;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::execution::Execution;
-use domain::id::HookId;
-use domain::json::{Value, json};
 use jiff::{SignedDuration, Timestamp};
+use pintle_domain::execution::Execution;
+use pintle_domain::id::HookId;
+use pintle_domain::json::{Value, json};
 
 use crate::Shared;
 use crate::error::ApiError;

@@ -11,9 +11,9 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{MethodRouter, get, post};
-use domain::json::json;
-use doors::Vendor;
-use doors::reply::vendor_at;
+use pintle_domain::json::json;
+use pintle_doors::Vendor;
+use pintle_doors::reply::vendor_at;
 
 mod auth;
 mod body;
@@ -229,7 +229,7 @@ async fn nothing_here(request: Request) -> Response {
     let headers = (request.method() == Method::GET).then(|| request.headers().clone());
     drop(request);
     match (vendor_at(&path), headers) {
-        (Some(_), _) => doors::reply::nothing_at(&path),
+        (Some(_), _) => pintle_doors::reply::nothing_at(&path),
         (None, Some(headers)) if Wire::at(&path).is_none() && console::wants_page(&headers) => {
             console::no_page(headers).await
         }

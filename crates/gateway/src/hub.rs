@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use domain::id::TenantId;
-use domain::json::{Object, Value};
-use rules::admin::CallerRole;
+use pintle_domain::id::TenantId;
+use pintle_domain::json::{Object, Value};
+use pintle_rules::admin::CallerRole;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 

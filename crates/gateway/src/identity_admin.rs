@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use domain::id::TenantId;
-use domain::person_name::{HostOwners, unseen_flaw};
-use domain::rule::Edition;
-use domain::store::Actor;
 use jiff::Timestamp;
-use rules::admin::{Caller, CallerRole, reason_said};
-use store::Store;
+use pintle_domain::id::TenantId;
+use pintle_domain::person_name::{HostOwners, unseen_flaw};
+use pintle_domain::rule::Edition;
+use pintle_domain::store::Actor;
+use pintle_rules::admin::{Caller, CallerRole, reason_said};
+use pintle_store::Store;
 
 use crate::error::ApiError;
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::store::SessionKey;
+use pintle_domain::store::SessionKey;
 
 use crate::run::Run;
 

@@ -1,7 +1,7 @@
 //! Pintle as a service: agents and rules over WebSocket and HTTP.
 //!
 //! [`Gateway`] is one process that serves one configuration. It has no rule about what hooks decide; who may do what
-//! stands in one table here and, for rules, in [`rules::admin`]. This file assembles the parts and shuts
+//! stands in one table here and, for rules, in [`pintle_rules::admin`]. This file assembles the parts and shuts
 //! them down in order.
 //!
 //! | module | holds |
@@ -26,17 +26,17 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use domain::approval::ApprovalMode;
-use domain::rule::Edition;
-use domain::store::SessionStore;
-use domain::webhook::WebhookEvent;
-use engine::Watcher;
-use host::Host;
-use host::config::HttpLimits;
-use host::error::HostError;
-use host::reload::{self, ConfigSource};
-use rules::admin::RuleAdmin;
-use store::Store;
+use pintle_domain::approval::ApprovalMode;
+use pintle_domain::rule::Edition;
+use pintle_domain::store::SessionStore;
+use pintle_domain::webhook::WebhookEvent;
+use pintle_engine::Watcher;
+use pintle_host::Host;
+use pintle_host::config::HttpLimits;
+use pintle_host::error::HostError;
+use pintle_host::reload::{self, ConfigSource};
+use pintle_rules::admin::RuleAdmin;
+use pintle_store::Store;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, RwLock};
 use tokio_util::sync::CancellationToken;

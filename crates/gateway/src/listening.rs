@@ -17,7 +17,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use ipnet::IpNet;
-use process::{PeerProcess, peer_of_pid, peer_of_tcp};
+use pintle_process::{PeerProcess, peer_of_pid, peer_of_tcp};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, join, split};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixSocket};
 use tokio::time::timeout;

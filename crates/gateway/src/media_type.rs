@@ -1,7 +1,7 @@
 //! Which files are taken from clients, and whether they are what they say. Pure.
 
-use agent::media::type_of;
-use domain::json::json;
+use pintle_agent::media::type_of;
+use pintle_domain::json::json;
 
 use crate::error::ApiError;
 

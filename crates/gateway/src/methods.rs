@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::json::Value;
+use pintle_domain::json::Value;
 
 use crate::Shared;
 use crate::error::ApiError;

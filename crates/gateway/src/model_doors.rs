@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use axum::Router;
-use doors::answer::DenyMode;
-use doors::spending::{Limit, Price, SpendingBudget};
-use doors::{ModelDoor, Vendor, VendorKey, VendorSettings};
-use host::Host;
-use host::config::{DoorBudget, DoorLimit, DoorPrice, ModelDoorConfig};
+use pintle_doors::answer::DenyMode;
+use pintle_doors::spending::{Limit, Price, SpendingBudget};
+use pintle_doors::{ModelDoor, Vendor, VendorKey, VendorSettings};
+use pintle_host::Host;
+use pintle_host::config::{DoorBudget, DoorLimit, DoorPrice, ModelDoorConfig};
 
 mod guests;
 mod prices;
@@ -104,7 +104,7 @@ impl ModelDoors {
         let door = match door.transpose() {
             Ok(door) => door.map(|door| {
                 let door = Arc::new(door);
-                ModelDoorParts { router: doors::serve::router(door.clone()), door }
+                ModelDoorParts { router: pintle_doors::serve::router(door.clone()), door }
             }),
             Err(error) => {
                 tracing::warn!("the model door is closed: {error}");

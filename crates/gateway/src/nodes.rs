@@ -5,14 +5,14 @@ use std::num::NonZeroU32;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-use domain::checkpoint::runtime::TurnStatus;
-use domain::id::TurnId;
-use domain::node::{NodeState, SeenNode, differs};
-use domain::session::JournalEntry;
-use domain::store::{Letter, SessionKey};
-use domain::turn::Fact;
-use host::Host;
-use host::node_config::digests;
+use pintle_domain::checkpoint::runtime::TurnStatus;
+use pintle_domain::id::TurnId;
+use pintle_domain::node::{NodeState, SeenNode, differs};
+use pintle_domain::session::JournalEntry;
+use pintle_domain::store::{Letter, SessionKey};
+use pintle_domain::turn::Fact;
+use pintle_host::Host;
+use pintle_host::node_config::digests;
 use tokio::sync::Notify;
 
 use crate::error::{ApiError, ErrorCode};
@@ -43,7 +43,7 @@ impl Nodes {
     pub(crate) fn describe(&self, host: &Host, id: String, addresses: Option<Vec<String>>) {
         let config = &host.loaded.config;
         let (whole, agents) = digests(config);
-        let bound = config.agents.values().filter(|agent| !host::node_config::goes_anywhere(config, agent));
+        let bound = config.agents.values().filter(|agent| !pintle_host::node_config::goes_anywhere(config, agent));
         *lock(&self.bound) = bound.map(|agent| agent.name.clone()).collect();
         let name = self.name.get_or_init(|| {
             config.gateway.node.clone().unwrap_or_else(|| format!("{}:{}", machine(), config.home.display()))
@@ -53,7 +53,7 @@ impl Nodes {
             id,
             name: name.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            level: store::schema_level(),
+            level: pintle_store::schema_level(),
             addresses: addresses.unwrap_or_else(|| std::mem::take(&mut me.addresses)),
             turns: me.turns,
             config: whole,

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use domain::id::TenantId;
+use pintle_domain::id::TenantId;
 
 /// Most approvals of which it is remembered that their end was told: far more than are decided between two looks.
 const MAX_ENDED: usize = 1000;

@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use domain::json::{Object, Value, json};
-use domain::store::KeyScope;
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::store::KeyScope;
 
 use crate::media_type;
 use crate::roles;

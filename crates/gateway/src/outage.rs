@@ -4,7 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use domain::store::StoreError;
+use pintle_domain::store::StoreError;
 
 /// How often a line is told while it lasts: seen by whoever looks, and no flood.
 const TOLD_EVERY: Duration = Duration::from_secs(60);

@@ -1,8 +1,8 @@
 //! What came of a run, and how it is kept for whoever asks the same again. Pure.
 
-use domain::id::TurnId;
-use domain::json::{Value, from_value, json, parse};
-use domain::llm::{OddEnd, Usage};
+use pintle_domain::id::TurnId;
+use pintle_domain::json::{Value, from_value, json, parse};
+use pintle_domain::llm::{OddEnd, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ApiError, ErrorCode};

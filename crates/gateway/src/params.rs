@@ -1,7 +1,7 @@
 //! The params of a method: typed, and nothing in them that nobody reads.
 
-use domain::json::{Object, Value};
 use jiff::Timestamp;
+use pintle_domain::json::{Object, Value};
 
 use crate::error::ApiError;
 
@@ -93,7 +93,7 @@ pub(crate) fn wrong(name: &str, expected: &str) -> ApiError {
 
 #[cfg(test)]
 mod tests {
-    use domain::json::json;
+    use pintle_domain::json::json;
 
     use super::*;
 

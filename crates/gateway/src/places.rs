@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use domain::id::{TenantId, TurnId};
-use domain::store::{GatewayUse, TurnRoom, UseKind};
+use pintle_domain::id::{TenantId, TurnId};
+use pintle_domain::store::{GatewayUse, TurnRoom, UseKind};
 
 use crate::Shared;
 use crate::error::ApiError;

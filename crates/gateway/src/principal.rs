@@ -1,10 +1,10 @@
 //! Who is asking: which tenant they are in, who they are there, and what they may do.
 
-use domain::id::TenantId;
-use domain::store::KeyScope;
 use jiff::Timestamp;
-use rules::admin::{Caller, CallerRole};
-use rules::record::Lang;
+use pintle_domain::id::TenantId;
+use pintle_domain::store::KeyScope;
+use pintle_rules::admin::{Caller, CallerRole};
+use pintle_rules::record::Lang;
 
 /// What somebody must be let do, beside what their role allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use domain::execution::Execution;
-use domain::id::TenantId;
-use domain::json::Value;
-use domain::rule::Decision;
 use jiff::{SignedDuration, Timestamp};
-use rules::team::is_told;
+use pintle_domain::execution::Execution;
+use pintle_domain::id::TenantId;
+use pintle_domain::json::Value;
+use pintle_domain::rule::Decision;
+use pintle_rules::team::is_told;
 
 /// Most executions that are looked at for answers at once: some thousand, the newest.
 pub(crate) const MAX_LOOKED_AT: usize = 5000;
@@ -140,9 +140,9 @@ pub(crate) fn is_answer(decision: Decision) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::id::HookId;
-    use domain::json::json;
-    use rules::team::{MachineName, TeamRecord};
+    use pintle_domain::id::HookId;
+    use pintle_domain::json::json;
+    use pintle_rules::team::{MachineName, TeamRecord};
 
     fn rule(version: u64, enabled: bool) -> Value {
         json!({"id": "1", "version": version, "enabled": enabled})

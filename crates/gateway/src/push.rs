@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use domain::id::TenantId;
-use domain::json::{Value, json};
-use domain::store::{Budget, LoggedChange};
-use rules::cache::{ChangedBreaker, ChangedRow, RuleNews};
+use pintle_domain::id::TenantId;
+use pintle_domain::json::{Value, json};
+use pintle_domain::store::{Budget, LoggedChange};
+use pintle_rules::cache::{ChangedBreaker, ChangedRow, RuleNews};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::Shared;

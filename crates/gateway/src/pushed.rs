@@ -1,8 +1,8 @@
 //! What happens to rules and budgets, as it comes from a host.
 
-use domain::id::TenantId;
-use domain::store::Budget;
-use rules::cache::RuleNews;
+use pintle_domain::id::TenantId;
+use pintle_domain::store::Budget;
+use pintle_rules::cache::RuleNews;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// One thing that happened.
@@ -14,7 +14,7 @@ pub(crate) enum Push {
 }
 
 /// Lets everything that happens to rules and budgets of `host` come out of the result.
-pub(crate) fn listen(host: &host::Host) -> UnboundedReceiver<Push> {
+pub(crate) fn listen(host: &pintle_host::Host) -> UnboundedReceiver<Push> {
     let (told, happens) = unbounded_channel();
     // Whoever listened may be gone: then nobody is told any more.
     let send = |told: &UnboundedSender<Push>, push| drop(told.send(push));

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use domain::store::{GatewayUse, StoreError, TurnRoom, UseRoom};
 use jiff::{SignedDuration, Timestamp};
-use store::Store;
+use pintle_domain::store::{GatewayUse, StoreError, TurnRoom, UseRoom};
+use pintle_store::Store;
 
 /// How long a row counts that its node does not keep: then the node is gone.
 pub(crate) const KEPT: SignedDuration = SignedDuration::from_secs(30);
@@ -78,9 +78,9 @@ impl Drop for Place {
 
 #[cfg(test)]
 mod tests {
-    use domain::id::TenantId;
-    use domain::store::UseKind;
-    use store::Memory;
+    use pintle_domain::id::TenantId;
+    use pintle_domain::store::UseKind;
+    use pintle_store::Memory;
 
     use super::*;
 

@@ -6,10 +6,10 @@ use std::num::NonZeroU32;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use domain::id::TenantId;
 use governor::clock::{Clock as _, DefaultClock};
 use governor::state::keyed::HashMapStateStore;
 use governor::{Quota, RateLimiter};
+use pintle_domain::id::TenantId;
 
 use crate::error::ApiError;
 use crate::principal::{Credential, Principal};
@@ -177,7 +177,7 @@ fn millis(wait: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use rules::admin::CallerRole;
+    use pintle_rules::admin::CallerRole;
 
     use super::*;
     use crate::principal::somebody;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use domain::store::SessionKey;
-use host::config::Config;
-use host::ready_agent::ReadyAgent;
+use pintle_domain::store::SessionKey;
+use pintle_host::config::Config;
+use pintle_host::ready_agent::ReadyAgent;
 
 use crate::Shared;
 use crate::agents::{named, repeated};

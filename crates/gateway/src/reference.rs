@@ -14,7 +14,7 @@
 //! object that stands at several places a line in `SHAPES`. Words come from the enums that have them. The notation
 //! stands in `reference/notation.rs`. Then run `cargo xtask gen`. A test sees to it that no method is missing.
 
-use domain::json::Value;
+use pintle_domain::json::Value;
 
 mod notation;
 mod page;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::id::TurnId;
-use domain::json::json;
-use domain::session::Session;
-use domain::store::{Repeat, SessionKey};
 use jiff::{SignedDuration, Timestamp};
+use pintle_domain::id::TurnId;
+use pintle_domain::json::json;
+use pintle_domain::session::Session;
+use pintle_domain::store::{Repeat, SessionKey};
 
 use crate::Shared;
 use crate::error::{ApiError, going_away};

@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::id::{SessionId, TenantId, TurnId};
-use domain::json::{Value, canonical};
-use domain::store::{RepeatName, SessionKey};
+use pintle_domain::id::{SessionId, TenantId, TurnId};
+use pintle_domain::json::{Value, canonical};
+use pintle_domain::store::{RepeatName, SessionKey};
+use pintle_store::Store;
 use sha2::{Digest as _, Sha256};
-use store::Store;
 use tokio_util::task::TaskTracker;
 
 use crate::error::ApiError;
@@ -154,9 +154,9 @@ impl Repeats {
 
 #[cfg(test)]
 mod tests {
-    use domain::store::Repeat;
     use jiff::Timestamp;
-    use store::Memory;
+    use pintle_domain::store::Repeat;
+    use pintle_store::Memory;
 
     use super::*;
 

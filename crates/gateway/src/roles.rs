@@ -1,11 +1,11 @@
 //! The one table of who may do what. A method that is not in it nobody may call.
 
-use domain::id::TenantId;
-use domain::store::{KeyScope, TenantScope};
-use rules::admin::{CallerRole, METHODS as HOOK_METHODS};
+use pintle_domain::id::TenantId;
+use pintle_domain::store::{KeyScope, TenantScope};
+use pintle_rules::admin::{CallerRole, METHODS as HOOK_METHODS};
 
-use host::config::ApproversConfig;
-use rules::record::NO_MASTER;
+use pintle_host::config::ApproversConfig;
+use pintle_rules::record::NO_MASTER;
 
 use crate::error::ApiError;
 use crate::params::Params;
@@ -24,7 +24,7 @@ const fn method(name: &'static str, least: CallerRole, right: Right) -> Method {
     Method { name, least, right }
 }
 
-/// The methods that this crate carries out itself; those of rules stand in [`rules::admin::METHODS`].
+/// The methods that this crate carries out itself; those of rules stand in [`pintle_rules::admin::METHODS`].
 const OWN: &[Method] = &[
     method("agents.list", CallerRole::Viewer, Right::Read),
     method("sessions.list", CallerRole::Viewer, Right::Read),
@@ -216,7 +216,7 @@ pub(crate) fn may_answer(who: &Principal, asker: Option<&str>, approvers: &Appro
 mod tests {
     use super::*;
     use crate::principal::somebody;
-    use domain::json::{Value, json};
+    use pintle_domain::json::{Value, json};
 
     #[test]
     fn only_owners_look_at_every_tenant() {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use domain::id::TurnId;
-use domain::store::{Letter, LetterKind, SessionKey};
+use pintle_domain::id::TurnId;
+use pintle_domain::store::{Letter, LetterKind, SessionKey};
 
 use crate::Shared;
 use crate::among_nodes::Alone;

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use agent::TurnHandle;
-use domain::id::{TenantId, TurnId};
-use domain::json::{Object, Value, json};
-use domain::llm::Usage;
-use domain::store::SessionKey;
+use pintle_agent::TurnHandle;
+use pintle_domain::id::{TenantId, TurnId};
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::llm::Usage;
+use pintle_domain::store::SessionKey;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 

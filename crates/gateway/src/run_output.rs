@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agent::UserOutput;
-use domain::id::TurnId;
-use domain::json::{Object, Value, json};
-use domain::ledger::HookChunk;
+use pintle_agent::UserOutput;
+use pintle_domain::id::TurnId;
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::ledger::HookChunk;
 
 use crate::heard::Heard;
 use crate::run::Run;

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use domain::checkpoint::{CheckpointKind, Notice, ObservedEvent, RuntimeEvent};
-use domain::execution::masked;
-use domain::id::TurnId;
-use domain::identity::Identity;
-use domain::json::{Value, json};
-use domain::llm::Usage;
-use domain::record::{EventRecord, HookOutcome, Record, stopper};
-use engine::{ModelFailure, Watcher};
+use pintle_domain::checkpoint::{CheckpointKind, Notice, ObservedEvent, RuntimeEvent};
+use pintle_domain::execution::masked;
+use pintle_domain::id::TurnId;
+use pintle_domain::identity::Identity;
+use pintle_domain::json::{Value, json};
+use pintle_domain::llm::Usage;
+use pintle_domain::record::{EventRecord, HookOutcome, Record, stopper};
+use pintle_engine::{ModelFailure, Watcher};
 use tokio::sync::Notify;
 
 use crate::counters::Counters;

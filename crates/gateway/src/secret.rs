@@ -1,6 +1,6 @@
 //! Secrets: how they are made, and how they are told from other texts.
 
-use domain::hex::hex;
+use pintle_domain::hex::hex;
 use ring::rand::{SecureRandom as _, SystemRandom};
 
 use crate::error::{ApiError, ErrorCode};

@@ -4,7 +4,7 @@
 //! can give two conversations one name, and whose a session is stands in its key. Whoever sees only their own sees
 //! `direct` in the place of their name; whoever sees those of others sees the names.
 
-use domain::id::{SessionId, TurnId};
+use pintle_domain::id::{SessionId, TurnId};
 
 use crate::principal::Principal;
 
@@ -171,8 +171,8 @@ fn unescaped(part: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use pintle_rules::admin::CallerRole;
     use proptest::prelude::*;
-    use rules::admin::CallerRole;
 
     use super::*;
     use crate::principal::somebody;

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::caller_role::CallerRole;
-use host::config::{Env, GatewayConfig, HttpLimits, TlsFiles};
+use pintle_domain::caller_role::CallerRole;
+use pintle_host::config::{Env, GatewayConfig, HttpLimits, TlsFiles};
 use url::Url;
 
 use crate::bad_settings::BadSettings;

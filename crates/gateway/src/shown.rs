@@ -1,7 +1,7 @@
 //! Keys and members as clients and the command line show them.
 
-use domain::json::{Value, json};
-use domain::store::{ApiKey, Member};
+use pintle_domain::json::{Value, json};
+use pintle_domain::store::{ApiKey, Member};
 
 /// A key without its secret.
 #[must_use]

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
-use domain::id::{DEFAULT_SLUG, TenantId};
-use domain::person_name::HostOwners;
-use domain::store::{ApiKey, ConsoleSession, Member, SecretDigest, SessionOrigin, StoreError, Tenant};
 use jiff::{SignedDuration, Timestamp};
-use rules::admin::CallerRole;
-use store::Store;
+use pintle_domain::id::{DEFAULT_SLUG, TenantId};
+use pintle_domain::person_name::HostOwners;
+use pintle_domain::store::{ApiKey, ConsoleSession, Member, SecretDigest, SessionOrigin, StoreError, Tenant};
+use pintle_rules::admin::CallerRole;
+use pintle_store::Store;
 
 use crate::claim::Claim;
 use crate::door::Visit;

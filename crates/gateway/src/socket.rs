@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
-use domain::id::TenantId;
-use domain::json::{Value, json};
-use domain::rule::Edition;
-use rules::admin::CallerRole;
+use pintle_domain::id::TenantId;
+use pintle_domain::json::{Value, json};
+use pintle_domain::rule::Edition;
+use pintle_rules::admin::CallerRole;
 use tokio::time::{Instant, timeout};
 use tungstenite::error::ProtocolError;
 

@@ -1,8 +1,8 @@
 //! What people are told of a fault: its class in words, where its text has addresses and advice for whoever runs the host.
 
-use domain::checkpoint::runtime::RetryReason;
-use domain::execution::masked;
-use domain::json::{Value, json};
+use pintle_domain::checkpoint::runtime::RetryReason;
+use pintle_domain::execution::masked;
+use pintle_domain::json::{Value, json};
 
 use crate::error::ApiError;
 use crate::principal::Principal;
@@ -67,7 +67,7 @@ pub(crate) fn ended_with(error: &str, who: &Principal) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use rules::admin::CallerRole;
+    use pintle_rules::admin::CallerRole;
 
     use super::*;
     use crate::error::ErrorCode;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use domain::id::TurnId;
-use domain::json::{Value, json};
-use domain::message::{FROM_HOOK, Message, Role};
-use domain::session::{JournalEntry, Session};
-use domain::turn::Fact;
+use pintle_domain::id::TurnId;
+use pintle_domain::json::{Value, json};
+use pintle_domain::message::{FROM_HOOK, Message, Role};
+use pintle_domain::session::{JournalEntry, Session};
+use pintle_domain::turn::Fact;
 
 /// The messages that were said in the session of which `entries` tell, oldest first.
 pub(crate) fn messages(entries: Vec<JournalEntry>) -> Vec<Value> {
@@ -111,7 +111,7 @@ fn shown(message: &Message, turn: Option<&TurnId>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::checkpoint::runtime::TurnStatus;
+    use pintle_domain::checkpoint::runtime::TurnStatus;
 
     fn said(role: Role, text: &str, at: &str) -> Message {
         Message { created_at: Some(at.to_owned()), ..Message::text(role, text) }

@@ -1,8 +1,8 @@
 //! Turns as the console shows them: a line of each, and one as a waterfall. Pure.
 
-use domain::execution::masked;
-use domain::json::{Value, json};
-use domain::store::{SessionRow, TurnRow};
+use pintle_domain::execution::masked;
+use pintle_domain::json::{Value, json};
+use pintle_domain::store::{SessionRow, TurnRow};
 
 use crate::principal::Principal;
 use crate::session_name::{SessionName, user_of};

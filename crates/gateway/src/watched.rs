@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use domain::execution::Execution;
-use domain::id::HookId;
 use jiff::Timestamp;
+use pintle_domain::execution::Execution;
+use pintle_domain::id::HookId;
 
 /// What one connection watches.
 #[derive(Debug, Default)]

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::id::{TenantId, TurnId};
-use domain::session::Session;
-use domain::store::{ApprovalQuery, SessionKey, TenantScope};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use pintle_domain::id::{TenantId, TurnId};
+use pintle_domain::session::Session;
+use pintle_domain::store::{ApprovalQuery, SessionKey, TenantScope};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::Shared;

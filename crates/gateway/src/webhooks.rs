@@ -6,15 +6,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::id::TenantId;
-use domain::json::{Value, json};
-use domain::shown_url::shown_url;
-use domain::store::{RetryWhich, StoreError, Tenant};
-use domain::webhook::{AfterAttempt, WebhookDelivery, WebhookEvent, delivery_id, endpoint_id};
 use futures_util::future::join_all;
-use host::config::{Env, GatewayConfig};
 use jiff::{SignedDuration, Timestamp};
-use store::Store;
+use pintle_domain::id::TenantId;
+use pintle_domain::json::{Value, json};
+use pintle_domain::shown_url::shown_url;
+use pintle_domain::store::{RetryWhich, StoreError, Tenant};
+use pintle_domain::webhook::{AfterAttempt, WebhookDelivery, WebhookEvent, delivery_id, endpoint_id};
+use pintle_host::config::{Env, GatewayConfig};
+use pintle_store::Store;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;

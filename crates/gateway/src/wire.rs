@@ -1,8 +1,8 @@
 //! Two published ways to talk to a model over HTTP, spoken by agents. Pure: requests in, answers out.
 
-use domain::history::HistoryMessage;
-use domain::json::{Object, Value};
-use domain::message::Role;
+use pintle_domain::history::HistoryMessage;
+use pintle_domain::json::{Object, Value};
+use pintle_domain::message::Role;
 
 use crate::error::{ApiError, ErrorCode};
 

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::driver::TurnEnding;
-use agent::{Conversation, TextRequest};
-use domain::approval::{Approval, ApprovalState, PersonAnswer};
-use domain::execution::masked;
-use domain::history::SignedContent;
-use domain::id::TurnId;
-use domain::json::json;
-use domain::session::Session;
-use domain::store::{ApprovalQuery, Letter, LetterKind, Steerer, StoreError, TenantScope};
 use futures_util::FutureExt as _;
-use host::session_config::worked_under_anywhere;
+use pintle_agent::driver::TurnEnding;
+use pintle_agent::{Conversation, TextRequest};
+use pintle_domain::approval::{Approval, ApprovalState, PersonAnswer};
+use pintle_domain::execution::masked;
+use pintle_domain::history::SignedContent;
+use pintle_domain::id::TurnId;
+use pintle_domain::json::json;
+use pintle_domain::session::Session;
+use pintle_domain::store::{ApprovalQuery, Letter, LetterKind, Steerer, StoreError, TenantScope};
+use pintle_host::session_config::worked_under_anywhere;
 use tokio::time::Instant;
 
 use crate::Shared;

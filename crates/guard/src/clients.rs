@@ -4,11 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use domain::checkpoint::AgentInfo;
-use domain::id::HookName;
-use domain::json::Object;
-use domain::shell::{LastRead, ShellCommand, ShellFacts, ShellKind, ShellText};
-use domain::tool::{CallPlace, ToolCall};
+use pintle_domain::checkpoint::AgentInfo;
+use pintle_domain::id::HookName;
+use pintle_domain::json::Object;
+use pintle_domain::shell::{LastRead, ShellCommand, ShellFacts, ShellKind, ShellText};
+use pintle_domain::tool::{CallPlace, ToolCall};
 
 use crate::event::{HostCall, HostEvent, HostWhat};
 use crate::filled::takes_patch;
@@ -56,7 +56,7 @@ fn facts_of_files(files: &[&str], (cwd, workspace): (&Path, &Path)) -> Arc<Shell
     let files: Vec<&str> = files.iter().map(|file| path_named(file)).collect();
     match files.as_slice() {
         [] => Arc::default(),
-        files => Arc::new(shell::written(files, cwd, workspace)),
+        files => Arc::new(pintle_shell::written(files, cwd, workspace)),
     }
 }
 
@@ -67,7 +67,7 @@ fn facts_of(texts: &[&str], (cwd, workspace): (&Path, &Path)) -> Arc<ShellFacts>
     }
     // Several run one after another, each in a shell of its own.
     let text = texts.join("\n");
-    let mut facts = shell::facts(ShellText { text: &text, cwd, workspace, shell: ShellKind::Unknown });
+    let mut facts = pintle_shell::facts(ShellText { text: &text, cwd, workspace, shell: ShellKind::Unknown });
     // A patch that is handed to the agent's own program for patches names its files itself.
     let takers: Vec<&ShellCommand> = facts.commands.iter().filter(|command| takes_patch(command)).collect();
     let told: Vec<ShellFacts> = takers.iter().map(|command| patched_facts(&text, command, (cwd, workspace))).collect();
@@ -84,7 +84,7 @@ fn facts_of(texts: &[&str], (cwd, workspace): (&Path, &Path)) -> Arc<ShellFacts>
 /// What the patch in `text` does that `command` takes.
 fn patched_facts(text: &str, command: &ShellCommand, (cwd, workspace): (&Path, &Path)) -> ShellFacts {
     let folder = if command.cwd.is_empty() { cwd } else { Path::new(&command.cwd) };
-    shell::written(&patched_in_text(text), folder, workspace)
+    pintle_shell::written(&patched_in_text(text), folder, workspace)
 }
 
 /// Of what a call does those `facts` that hold wherever its folder is: a whole path may lie inside of it, unless nobody
@@ -297,7 +297,7 @@ impl AgentInfo for ClientKnowledge {
 
 #[cfg(test)]
 mod tests {
-    use domain::json::{Value, json};
+    use pintle_domain::json::{Value, json};
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::str::Lines;
 
-use domain::shell::{ShellCommand, ShellFacts};
+use pintle_domain::shell::{ShellCommand, ShellFacts};
 
 /// How the names of documents end.
 const ENDINGS: [&str; 5] = [".adoc", ".md", ".mdx", ".rst", ".txt"];

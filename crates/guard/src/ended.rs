@@ -1,8 +1,8 @@
 //! Commands that end, stop or slow down the guard's own programs: by their names, by patterns that mean them, or with all
 //! other processes. Pure.
 
-use domain::matcher::Matcher;
-use domain::shell::{ShellCommand, ShellFacts};
+use pintle_domain::matcher::Matcher;
+use pintle_domain::shell::{ShellCommand, ShellFacts};
 
 use crate::program_name::{SEARCHES, UNKNOWN, may_be};
 

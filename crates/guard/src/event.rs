@@ -1,7 +1,7 @@
 //! What a host told a hook, in one form for all hosts.
 
-use domain::id::SessionId;
-use domain::json::{MAX_DEPTH, MAX_VALUES, Object, Value};
+use pintle_domain::id::SessionId;
+use pintle_domain::json::{MAX_DEPTH, MAX_VALUES, Object, Value};
 
 use crate::tools::ToolClass;
 

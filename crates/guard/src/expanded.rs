@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use domain::shell::{ShellCommand, ShellFacts};
+use pintle_domain::shell::{ShellCommand, ShellFacts};
 
 use crate::path_pattern::{VISIBLE, visible};
 

@@ -1,7 +1,7 @@
 //! Which commands put nothing into a folder that they name but what the facts tell of them, which bring files along under
 //! their own names, and which give files second names.
 
-use domain::shell::{ShellCommand, ShellFacts};
+use pintle_domain::shell::{ShellCommand, ShellFacts};
 
 use crate::tools::patched_in_text;
 

@@ -1,6 +1,6 @@
 //! What the arguments of a tool may mean that no host has: any text of them may be a path, or what is run.
 
-use domain::json::{Object, Value, parse};
+use pintle_domain::json::{Object, Value, parse};
 
 use crate::braces;
 use crate::foreign_texts::{objects, plain, variables};
@@ -377,7 +377,7 @@ pub(crate) fn is_written_as_path(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use domain::json::json;
+    use pintle_domain::json::json;
 
     use super::*;
 

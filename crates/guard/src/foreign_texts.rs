@@ -1,6 +1,6 @@
 //! What the arguments of a tool that no host has say beside paths: variables, patches, texts for databases.
 
-use domain::json::{Object, Value};
+use pintle_domain::json::{Object, Value};
 
 use crate::shell_tools::{script, words_of};
 use crate::tools::{Holds, all_strings, strings};

@@ -1,6 +1,6 @@
 //! What is known of a host: one row of a table.
 
-use domain::json::Value;
+use pintle_domain::json::Value;
 
 use crate::answer::Answer;
 use crate::coverage::ToolCoverage;

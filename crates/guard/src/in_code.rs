@@ -1,7 +1,7 @@
 //! Commands that only a person may run, and agents without their hooks: in code of other languages, behind programs that
 //! start others, and in texts that are known in part.
 
-use domain::shell::{ShellCommand, ShellFacts};
+use pintle_domain::shell::{ShellCommand, ShellFacts};
 
 use crate::documents::without_documents;
 use crate::ended;

@@ -1,7 +1,7 @@
 //! Names of files that a command puts together: of a name that it is told and a suffix, or by a template. And paths that stand
 //! in URLs.
 
-use domain::shell::ShellCommand;
+use pintle_domain::shell::ShellCommand;
 
 use crate::path_pattern::path_meant;
 

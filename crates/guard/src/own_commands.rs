@@ -1,6 +1,6 @@
 //! Commands by which an agent would answer for a person or end what guards it: those of `pintle`, and others about it.
 
-use domain::shell::{ShellCommand, ShellFacts};
+use pintle_domain::shell::{ShellCommand, ShellFacts};
 
 use crate::ended;
 use crate::hosts::UNGUARDED;

@@ -22,7 +22,7 @@ mod told_text;
 use std::cell::Cell;
 use std::path::Path;
 
-use domain::shell::{ShellCommand, ShellFacts, ShellKind, ShellText};
+use pintle_domain::shell::{ShellCommand, ShellFacts, ShellKind, ShellText};
 
 use crate::event::{HostCall, HostEvent, HostWhat};
 use crate::expanded::expanded;
@@ -307,7 +307,7 @@ impl Look<'_> {
 
     fn shell(&self, host: &str, text: &str) -> Option<String> {
         let cwd = Path::new(self.cwd);
-        let facts = shell::facts(ShellText { text, cwd, workspace: cwd, shell: ShellKind::Unknown });
+        let facts = pintle_shell::facts(ShellText { text, cwd, workspace: cwd, shell: ShellKind::Unknown });
         // Of what is too long, nothing was read: to look at it in any other way takes seconds.
         if facts.is_cut && facts.commands.is_empty() {
             return Some(unread(&facts));

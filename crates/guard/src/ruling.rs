@@ -1,6 +1,6 @@
 //! What the engine concluded about an event of a host, in the words that all hosts share.
 
-use domain::json::{Object, Value};
+use pintle_domain::json::{Object, Value};
 
 /// The conclusion about one event.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! Programs that run others: one of a package or a project, the script of a file, or code that stands among their words. Pure.
 
-use domain::shell::ShellCommand;
+use pintle_domain::shell::ShellCommand;
 
 /// Programs that run another one of a package.
 const OF_PACKAGES: [&str; 9] = ["bunx", "corepack", "npm", "npx", "pipx", "pnpm", "pnpx", "uvx", "yarn"];

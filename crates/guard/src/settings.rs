@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use domain::json::Value;
+use pintle_domain::json::Value;
 
 use crate::host::{ClientEntry, ConfigForm, EventRow, GuardHost, HostSwitch, SwitchValue, TrustedFolders};
 use crate::wrapping;

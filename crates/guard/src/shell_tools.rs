@@ -1,7 +1,7 @@
 //! Tools of clients that run a text of the shell, whatever they and their arguments are called: rules know each of them as
 //! `exec` with a `command`.
 
-use domain::json::{Object, Value};
+use pintle_domain::json::{Object, Value};
 
 use crate::shell_text::joined;
 use crate::wire::mcp_name;
@@ -196,7 +196,7 @@ fn script_at(words: &[&str]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use domain::json::json;
+    use pintle_domain::json::json;
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! Writes what hosts take: one JSON document, reasons that are never empty and never too long.
 
-use domain::approval::{how_to_answer, told_meanwhile};
-use domain::json::{Object, Value};
+use pintle_domain::approval::{how_to_answer, told_meanwhile};
+use pintle_domain::json::{Object, Value};
 
 use crate::answer::{Answer, Degraded};
 use crate::event::{HostEvent, HostWhat};

@@ -1,6 +1,6 @@
 //! What programs that copy, pack and unpack take as a whole, and where it comes to lie.
 
-use domain::shell::ShellCommand;
+use pintle_domain::shell::ShellCommand;
 
 use crate::filled::named;
 

@@ -1,6 +1,6 @@
 //! The tools of hosts: what they are called here, and where their arguments hold commands and paths.
 
-use domain::json::{Object, Value};
+use pintle_domain::json::{Object, Value};
 
 /// What a tool can do, as far as coverage is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::json::{self, Object, Value, canonical};
+use pintle_domain::json::{self, Object, Value, canonical};
 
 use crate::host::HostRefusals;
 use crate::unread::behind_unanswered;

@@ -3,7 +3,7 @@
 //! The host works with the settings that its person has; only its model is another one, which says what it is told to
 //! in one of four wires.
 
-use domain::json::{Object, Value};
+use pintle_domain::json::{Object, Value};
 
 mod chat;
 mod gemini;

@@ -1,7 +1,7 @@
 //! What programs type into a terminal, as the text that a shell there reads, and programs that take what is typed as code.
 //! Pure.
 
-use domain::shell::{ShellCommand, ShellFacts};
+use pintle_domain::shell::{ShellCommand, ShellFacts};
 
 use crate::program_name::pieces;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::shell::{ShellCommand, ShellFacts};
+use pintle_domain::shell::{ShellCommand, ShellFacts};
 
 use crate::program_name::{STARTERS, UNKNOWN, copies, may_be, pieces};
 use crate::runners::starts_others;

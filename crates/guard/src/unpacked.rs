@@ -1,6 +1,6 @@
 //! What archives, patches and commits hold, whatever that is, and into which folder it is put.
 
-use domain::shell::ShellCommand;
+use pintle_domain::shell::ShellCommand;
 
 use crate::filled::GIT_VALUED;
 use crate::taken::{is_tar, join, sources, tar};

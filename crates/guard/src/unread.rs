@@ -1,6 +1,6 @@
 //! What is said of an event that cannot be read: the refusal, and whose session it is, as far as that can be told.
 
-use domain::json::end_of_string;
+use pintle_domain::json::end_of_string;
 
 use crate::event::Malformed;
 use crate::hosts::panic_deny;
@@ -111,7 +111,7 @@ fn value_behind(payload: &[u8], at: usize) -> Option<&[u8]> {
 
 #[cfg(test)]
 mod tests {
-    use domain::json;
+    use pintle_domain::json;
 
     use super::*;
     use crate::hosts::HOSTS;

@@ -1,6 +1,6 @@
 //! Reads what hosts say, member by member; what nobody asked for stays.
 
-use domain::json::{self, MAX_DEPTH, MAX_VALUES, NotAlike, Object, Value};
+use pintle_domain::json::{self, MAX_DEPTH, MAX_VALUES, NotAlike, Object, Value};
 
 use crate::event::{HookInput, HostCall, HostEvent, HostWhat, MAX_INPUT_BYTES, Malformed};
 use crate::host::GuardHost;

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use agent::ask::{self, AskGate};
-use agent::tools::{BUILTIN, LOAD_SKILL};
-use dialects::process::config::MemberPart;
-use domain::checkpoint::{CheckpointKind, Duty, Facts};
-use domain::health::{Health, Step};
-use domain::hook::{Hook, HookState};
-use domain::matcher::Matcher;
-use domain::rule::{Rule, Source};
-use rules::cache::RuleCache;
+use pintle_agent::ask::{self, AskGate};
+use pintle_agent::tools::{BUILTIN, LOAD_SKILL};
+use pintle_dialects::process::config::MemberPart;
+use pintle_domain::checkpoint::{CheckpointKind, Duty, Facts};
+use pintle_domain::health::{Health, Step};
+use pintle_domain::hook::{Hook, HookState};
+use pintle_domain::matcher::Matcher;
+use pintle_domain::rule::{Rule, Source};
+use pintle_rules::cache::RuleCache;
 
 use crate::config::document::Document;
 use crate::config::{self, AgentConfig, Config, Diagnostic, Env, HookKind, LoadedHook, Location, NamedRef};

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use dialects::process::config::raw::RawBuiltin;
-use dialects::process::config::{Defaults, EntryContext, builtin, idle};
-use domain::hook::{Family, Hook, HookState};
-use domain::json::Value;
+use pintle_dialects::process::config::raw::RawBuiltin;
+use pintle_dialects::process::config::{Defaults, EntryContext, builtin, idle};
+use pintle_domain::hook::{Family, Hook, HookState};
+use pintle_domain::json::Value;
 
-use domain::hook::OBSERVER_TIMEOUT;
-use engine::Engine;
-use engine::hook_set::Mount;
-use engine::native::{NativeHandler, NativeHook};
-use process::mounting::EntryError;
+use pintle_domain::hook::OBSERVER_TIMEOUT;
+use pintle_engine::Engine;
+use pintle_engine::hook_set::Mount;
+use pintle_engine::native::{NativeHandler, NativeHook};
+use pintle_process::mounting::EntryError;
 
 /// Makes a hook from what is written under its `config`; the error is for whoever wrote it.
 pub type Factory = Box<dyn Fn(&Value) -> Result<Arc<dyn NativeHook>, String> + Send + Sync>;
@@ -55,7 +55,8 @@ impl Builtins {
     /// What is wrong with the entry, that no builtin has this name, or what its factory says.
     pub fn mount(&self, engine: &Engine, name: &str, entry: &Value) -> Result<Mount, EntryError> {
         let bad = |problems: Vec<String>| EntryError { name: name.to_owned(), problems };
-        let raw: RawBuiltin = domain::json::from_value(entry.clone()).map_err(|error| bad(vec![error.to_string()]))?;
+        let raw: RawBuiltin =
+            pintle_domain::json::from_value(entry.clone()).map_err(|error| bad(vec![error.to_string()]))?;
         let around = EntryContext { name, origin: "code", folder: Path::new(""), defaults: Defaults::default() };
         if raw.enabled != Some(true) {
             return Ok(Mount::idle(idle(&around, Family::Native, entry, HookState::Disabled)));
@@ -79,15 +80,15 @@ impl Builtins {
 mod tests {
     use super::*;
     use async_trait::async_trait;
-    use domain::checkpoint::{CheckpointKind, PreToolUse};
-    use domain::id::{CallId, TurnId};
-    use domain::identity::Identity;
-    use domain::json::json;
-    use domain::tool::ToolCall;
-    use domain::verdict::Verdict;
-    use engine::Clearance;
-    use engine::evidence::NullStore;
-    use engine::native::{HookCx, NativeAnswer};
+    use pintle_domain::checkpoint::{CheckpointKind, PreToolUse};
+    use pintle_domain::id::{CallId, TurnId};
+    use pintle_domain::identity::Identity;
+    use pintle_domain::json::json;
+    use pintle_domain::tool::ToolCall;
+    use pintle_domain::verdict::Verdict;
+    use pintle_engine::Clearance;
+    use pintle_engine::evidence::NullStore;
+    use pintle_engine::native::{HookCx, NativeAnswer};
 
     /// Blocks the tool that its configuration names.
     struct Blocks(String);
@@ -115,7 +116,7 @@ mod tests {
 
     async fn runs(engine: &Engine, tool: &str) -> bool {
         let hooks = engine.dispatcher(Identity::top("main", "s", TurnId::fresh()));
-        let (id, arguments) = (CallId::from("c"), domain::json::Object::new());
+        let (id, arguments) = (CallId::from("c"), pintle_domain::json::Object::new());
         let call = ToolCall { id, tool: tool.into(), raw_tool: tool.into(), arguments };
         matches!(hooks.clear(call).await, Clearance::Run(..))
     }

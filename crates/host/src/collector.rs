@@ -2,16 +2,16 @@
 
 use std::sync::{Arc, Weak};
 
-use domain::hook::HookState;
-use domain::id::TenantId;
-use domain::measure::{BREAKERS_OPEN, BUDGET_LEFT, EVIDENCE_LOST, Labels, MAX_TENANTS, Metric, MetricRows};
-use engine::evidence::Evidence;
-use engine::live_rules::{LiveRules, RulesByTenant};
-use engine::{Engine, Tracer};
 use jiff::Timestamp;
-use rules::handler::{ObserverPool, RuleServices};
-use store::Store;
-use telemetry::{CollectorSettings, Exporter};
+use pintle_domain::hook::HookState;
+use pintle_domain::id::TenantId;
+use pintle_domain::measure::{BREAKERS_OPEN, BUDGET_LEFT, EVIDENCE_LOST, Labels, MAX_TENANTS, Metric, MetricRows};
+use pintle_engine::evidence::Evidence;
+use pintle_engine::live_rules::{LiveRules, RulesByTenant};
+use pintle_engine::{Engine, Tracer};
+use pintle_rules::handler::{ObserverPool, RuleServices};
+use pintle_store::Store;
+use pintle_telemetry::{CollectorSettings, Exporter};
 
 use crate::config::{Config, Env};
 
@@ -122,12 +122,12 @@ impl Sources {
 
 /// How many hooks of each tenant are taken out; those of tenants without rules of their own are the global ones.
 fn open_breakers(rules: &RulesByTenant) -> Metric {
-    let tripped = |mounted: &[engine::hook_set::Mounted]| {
+    let tripped = |mounted: &[pintle_engine::hook_set::Mounted]| {
         let open = mounted.iter().filter(|one| matches!(one.hook.state, HookState::Tripped { .. }));
         i64::try_from(open.count()).unwrap_or(i64::MAX)
     };
     let own = rules.tenants.iter().take(MAX_TENANTS).map(|(tenant, mounted)| (of_tenant(tenant), tripped(mounted)));
-    let others = (Labels::from([("tenant_id", domain::measure::OTHERS.to_owned())]), tripped(&rules.others));
+    let others = (Labels::from([("tenant_id", pintle_domain::measure::OTHERS.to_owned())]), tripped(&rules.others));
     Metric {
         name: BREAKERS_OPEN,
         help: "How many circuit breakers of hooks are open.",

@@ -30,20 +30,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use agent::OnMissingTag;
-use agent::ask::AskGate;
-use agent::tools::ExecShell;
-use dialects::claude::CommandEntry;
-use dialects::process::config::ProcessEntry;
-use dialects::process::config::entry::BuiltinEntry;
-use domain::hook::{Hook, HookState};
-use domain::json::Object;
-use egress::Allow;
-use providers::RemovalMode;
-use providers::capabilities::Overrides;
-use providers::{ToolMode, WireKind};
-use skills::SkillSeals;
-use store::Durability;
+use pintle_agent::OnMissingTag;
+use pintle_agent::ask::AskGate;
+use pintle_agent::tools::ExecShell;
+use pintle_dialects::claude::CommandEntry;
+use pintle_dialects::process::config::ProcessEntry;
+use pintle_dialects::process::config::entry::BuiltinEntry;
+use pintle_domain::hook::{Hook, HookState};
+use pintle_domain::json::Object;
+use pintle_egress::Allow;
+use pintle_providers::RemovalMode;
+use pintle_providers::capabilities::Overrides;
+use pintle_providers::{ToolMode, WireKind};
+use pintle_skills::SkillSeals;
+use pintle_store::Durability;
 use url::Url;
 
 pub use self::detect::Probe;
@@ -475,7 +475,7 @@ impl Config {
 
     /// The hooks that were to guard tools and cannot be asked: bad ones and untrusted ones.
     pub fn unguarded(&self) -> impl Iterator<Item = &LoadedHook> {
-        use domain::checkpoint::CheckpointKind::{ApproveTool, BeforeTool, PreToolUse};
+        use pintle_domain::checkpoint::CheckpointKind::{ApproveTool, BeforeTool, PreToolUse};
         self.hooks.iter().filter(|loaded| {
             let guards =
                 [BeforeTool, PreToolUse, ApproveTool].iter().any(|kind| loaded.hook.stages.get(*kind).is_some());

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use domain::store::StoreError;
-use store::{Store, StoreKeys};
+use pintle_domain::store::StoreError;
+use pintle_store::{Store, StoreKeys};
 
 use crate::config::Config;
 use crate::error::HostError;
@@ -32,18 +32,18 @@ pub(crate) fn open_at(url: &str, config: &Config, sealing: StoreKeys) -> Result<
     if let Some(why) = config.bad_store() {
         return Err(HostError::usage(format!("there is no store: {why}")));
     }
-    store::open_with(url, &config.home, config.durability, sealing).map_err(|error| match error {
-        store::StoreOpenError::Url(_) | store::StoreOpenError::Schema { .. } => {
+    pintle_store::open_with(url, &config.home, config.durability, sealing).map_err(|error| match error {
+        pintle_store::StoreOpenError::Url(_) | pintle_store::StoreOpenError::Schema { .. } => {
             HostError::usage(format!("store.url: {error}"))
         }
-        store::StoreOpenError::Store(StoreError::Unavailable(_)) if url.starts_with("sqlite:") => {
+        pintle_store::StoreOpenError::Store(StoreError::Unavailable(_)) if url.starts_with("sqlite:") => {
             HostError::failed(error.to_string()).hint("name a folder that you can write with --home DIR")
         }
-        store::StoreOpenError::Store(StoreError::Corrupt(why)) => {
-            let lost = store::AnchorFile::beside(&config.home, url).lost();
+        pintle_store::StoreOpenError::Store(StoreError::Corrupt(why)) => {
+            let lost = pintle_store::AnchorFile::beside(&config.home, url).lost();
             HostError::failed(lost.map_or(why.clone(), |lost| format!("{why}; {lost}")))
         }
-        store::StoreOpenError::Store(
+        pintle_store::StoreOpenError::Store(
             StoreError::Unavailable(_) | StoreError::NotFound(_) | StoreError::Conflict(_),
         ) => HostError::failed(error.to_string()),
     })

@@ -8,16 +8,16 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use domain::id::{TenantId, TurnId};
-use domain::rule::Source;
-use domain::session::JournalEntry;
-use domain::store::{
+use jiff::Timestamp;
+use pintle_domain::id::{TenantId, TurnId};
+use pintle_domain::rule::Source;
+use pintle_domain::session::JournalEntry;
+use pintle_domain::store::{
     ApprovalQuery, JournalAppend, LeftTurn, OnKept, SessionHold, SessionKey, SessionPatch, SessionQuery, SessionRow,
     SessionSettings, SessionStore, StoreError, TenantScope,
 };
-use domain::turn::Fact;
-use jiff::Timestamp;
-use store::{Store, StoreKeys};
+use pintle_domain::turn::Fact;
+use pintle_store::{Store, StoreKeys};
 
 use crate::config::Config;
 use crate::config_store::open_at;

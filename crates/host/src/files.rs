@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
-use agent::media::{MediaStore, SWEEP_EVERY};
-use domain::store::UploadStore;
+use pintle_agent::media::{MediaStore, SWEEP_EVERY};
+use pintle_domain::store::UploadStore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 

@@ -9,10 +9,10 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use domain::fault::Fault;
-use domain::health::{Health, HookProof, Step};
-use domain::hook::HookState;
 use jiff::Timestamp;
+use pintle_domain::fault::Fault;
+use pintle_domain::health::{Health, HookProof, Step};
+use pintle_domain::hook::HookState;
 use serde::{Deserialize, Serialize};
 
 use crate::blind::BlindMatcher;
@@ -98,7 +98,7 @@ impl HealthFile {
 
     /// The hook under this name and digest did not come up.
     pub fn fell(&mut self, name: &str, digest: &str, FailedStart { at, fault, stderr }: FailedStart<'_>) {
-        let masked = domain::execution::masked(stderr);
+        let masked = pintle_domain::execution::masked(stderr);
         let cut = masked.char_indices().map(|(start, _)| start).find(|start| masked.len() - start <= MAX_TAIL_BYTES);
         let tail = masked[cut.unwrap_or(masked.len())..].to_owned();
         let fall = Fall { at: at.to_string(), why: fault.explained().to_string(), stderr: tail };

@@ -4,9 +4,9 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
-use store::anchor_file::ANCHOR_PREFIX;
-use store::keyring::KEY_FILE;
-use store::keyring::signing::{PUBLIC_KEY_FILE, SIGNING_KEY_FILE};
+use pintle_store::anchor_file::ANCHOR_PREFIX;
+use pintle_store::keyring::KEY_FILE;
+use pintle_store::keyring::signing::{PUBLIC_KEY_FILE, SIGNING_KEY_FILE};
 
 use crate::files::{DELIVERED, MEDIA};
 use crate::health;

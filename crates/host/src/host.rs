@@ -5,20 +5,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use agent::tools::{DELEGATE, ExecGuard, Protected, SPAWN, ToolEnv, Tools};
-use domain::approval::ApprovalMode;
-use domain::fault::{Fault, FaultKind};
-use domain::health::Health;
-use domain::history::HistoryKey;
-use domain::id::TenantId;
-use domain::measure::Metric;
-use domain::store::SessionStore;
-use egress::Egress;
-use engine::evidence::Evidence;
-use engine::{Approvals, Asker, Deadlines, Engine, Mount, Watcher};
-use process::{ProcessHook, child_environment};
-use providers::ProviderSpec;
-use store::Store;
+use pintle_agent::tools::{DELEGATE, ExecGuard, Protected, SPAWN, ToolEnv, Tools};
+use pintle_domain::approval::ApprovalMode;
+use pintle_domain::fault::{Fault, FaultKind};
+use pintle_domain::health::Health;
+use pintle_domain::history::HistoryKey;
+use pintle_domain::id::TenantId;
+use pintle_domain::measure::Metric;
+use pintle_domain::store::SessionStore;
+use pintle_egress::Egress;
+use pintle_engine::evidence::Evidence;
+use pintle_engine::{Approvals, Asker, Deadlines, Engine, Mount, Watcher};
+use pintle_process::{ProcessHook, child_environment};
+use pintle_providers::ProviderSpec;
+use pintle_store::Store;
 
 use crate::blind;
 use crate::collector::{self, Collector};
@@ -38,7 +38,7 @@ use crate::protected::protected;
 use crate::servers::{Servers, ServersByName, is_wanted};
 use crate::skill_sets::SkillSets;
 use crate::writers;
-use process::orphan_reaper::OrphanReaper;
+use pintle_process::orphan_reaper::OrphanReaper;
 
 pub use crate::config_store::open_store;
 pub use crate::provider_spec::provider_spec;
@@ -173,7 +173,7 @@ impl Host {
                 continue;
             };
             let (vars, _) = self.child_env(config, &entry.inherit_env, &entry.env);
-            let spec = process::mounting::spec(&loaded.hook, entry, vars, before_spawn(loaded.seal.as_ref()));
+            let spec = pintle_process::mounting::spec(&loaded.hook, entry, vars, before_spawn(loaded.seal.as_ref()));
             let name = loaded.hook.name.to_string();
             let accepted = loaded.seal.as_ref().map(|seal| seal.digest().to_owned());
             let content = loaded.digest(self.search_path(), &mut hashes);
@@ -382,7 +382,7 @@ impl Host {
     }
 
     /// Where rules are managed.
-    pub fn rule_admin(&self) -> &rules::admin::RuleAdmin {
+    pub fn rule_admin(&self) -> &pintle_rules::admin::RuleAdmin {
         self.host_rules.rule_admin()
     }
 
@@ -422,7 +422,7 @@ pub fn others(config: &Config, agent: &AgentConfig) -> Vec<(String, String)> {
 
 /// The names of the built-in tools that `agent` is offered.
 pub fn builtin_names(config: &Config, agent: &AgentConfig) -> Vec<String> {
-    let read_only = || agent::tools::READ_ONLY.map(str::to_owned).to_vec();
+    let read_only = || pintle_agent::tools::READ_ONLY.map(str::to_owned).to_vec();
     let mut names = agent.tools.clone().unwrap_or_else(read_only);
     names.retain(|name| !is_mcp(name));
     if others(config, agent).is_empty() {

@@ -5,20 +5,20 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use domain::checkpoint::Duty;
-use domain::hook::Hook;
-use domain::id::AgentId;
-use domain::rule::{Edition, Rule};
-use domain::store::{StoreError, StoredRules};
-use egress::Egress;
-use engine::Engine;
-use rule_runtime::{AdminSettings, KeyringVault, RuntimeSettings};
-use rules::admin::RuleAdmin;
-use rules::cache::{AgentNames, RuleCache};
-use rules::handler::{CommandEnv, Evaluator, JudgeSettings, PoolLimits, RuleServices};
-use store::keyring::signing::SigningSource;
-use store::keyring::{KeySource, Keyring};
-use store::{AnchorFile, Store, StoreKeys};
+use pintle_domain::checkpoint::Duty;
+use pintle_domain::hook::Hook;
+use pintle_domain::id::AgentId;
+use pintle_domain::rule::{Edition, Rule};
+use pintle_domain::store::{StoreError, StoredRules};
+use pintle_egress::Egress;
+use pintle_engine::Engine;
+use pintle_rule_runtime::{AdminSettings, KeyringVault, RuntimeSettings};
+use pintle_rules::admin::RuleAdmin;
+use pintle_rules::cache::{AgentNames, RuleCache};
+use pintle_rules::handler::{CommandEnv, Evaluator, JudgeSettings, PoolLimits, RuleServices};
+use pintle_store::keyring::signing::SigningSource;
+use pintle_store::keyring::{KeySource, Keyring};
+use pintle_store::{AnchorFile, Store, StoreKeys};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -287,7 +287,7 @@ pub fn open_known_store(config: &Config, env: &Env) -> Result<Arc<dyn Store>, Ho
 
 /// The keys that tell what a host with `config` sealed. None is made: what is only looked at stays as it is.
 pub fn keys_to_tell(config: &Config, env: &Env) -> StoreKeys {
-    let file = Some(config.home.join(store::keyring::KEY_FILE)).filter(|file| file.is_file());
+    let file = Some(config.home.join(pintle_store::keyring::KEY_FILE)).filter(|file| file.is_file());
     let file = file.filter(|_| edition(config, env).is_ok_and(|edition| edition == Edition::Lite));
     let keyring = Keyring::open(&KeySource::new(|name| env.vars.get(name).cloned(), file)).ok();
     let signing = signing(config, env);
@@ -335,7 +335,7 @@ fn edition_of((written, store_url): (Option<Edition>, &str), env: &Env) -> Resul
 pub fn keyring(config: &Config, env: &Env, edition: Edition) -> Result<Keyring, HostError> {
     links::mend(&config.home);
     let file = match edition {
-        Edition::Lite => Some(config.home.join(store::keyring::KEY_FILE)),
+        Edition::Lite => Some(config.home.join(pintle_store::keyring::KEY_FILE)),
         Edition::Standard => None,
     };
     let source = KeySource::new(|name| env.vars.get(name).cloned(), file);
@@ -416,14 +416,14 @@ impl RuleEnvironment {
             agents,
             known_of: Arc::new(move |tenant, agent| {
                 let (workspace, shell) = (workspaces.of(agent), shell.clone());
-                let agent_uuid = domain::id::agent_uuid(tenant, agent.as_str());
+                let agent_uuid = pintle_domain::id::agent_uuid(tenant, agent.as_str());
                 Arc::new(ByWorkspace { workspace, shell, agent_uuid })
             }),
             // Whoever manages rules from the command line is the operator of this host.
             owns_session: Arc::new(|_, _| true),
             egress: Egress::new(config.agent_hooks.http_allow.clone()),
         };
-        rule_runtime::rule_admin(settings, store, &self.keyring, rule_cache, parts)
+        pintle_rule_runtime::rule_admin(settings, store, &self.keyring, rule_cache, parts)
     }
 
     /// Whether what observers are told is kept in the store until they heard it. A store on disk takes it only sealed.
@@ -458,7 +458,7 @@ impl RuleEnvironment {
             limits,
             outbox: self.has_outbox(config),
         };
-        rule_runtime::services(settings, engine, store, &self.keyring)
+        pintle_rule_runtime::services(settings, engine, store, &self.keyring)
     }
 }
 

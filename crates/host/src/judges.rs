@@ -15,14 +15,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::checkpoint::runtime::RetryReason;
-use domain::json::Value;
-use domain::llm::{LlmReply, LlmRequest};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use providers::{Delta, Provider, ProviderError, ProviderSpec, WireKind};
-use rules::handler::{Evaluator, JudgeChoice, JudgeSettings, Judgement, QuestionSent};
-use rules::judge::JudgeQuestion;
+use pintle_domain::checkpoint::runtime::RetryReason;
+use pintle_domain::json::Value;
+use pintle_domain::llm::{LlmReply, LlmRequest};
+use pintle_providers::{Delta, Provider, ProviderError, ProviderSpec, WireKind};
+use pintle_rules::handler::{Evaluator, JudgeChoice, JudgeSettings, Judgement, QuestionSent};
+use pintle_rules::judge::JudgeQuestion;
 
 use crate::config::{Config, ProviderConfig, ProviderConfigKind};
 
@@ -137,7 +137,7 @@ impl ModelJudges {
                 name: name.clone(),
                 wire,
                 host: base_url.and_then(|url| url.host_str()).map(str::to_ascii_lowercase),
-                connected: providers::connect(&spec(name, provider))
+                connected: pintle_providers::connect(&spec(name, provider))
                     .map_err(|error| format!("providers.{name}: {error}")),
                 own_model: own_model(config, name),
             }
@@ -240,7 +240,7 @@ impl ModelJudges {
     ) -> Result<Judgement, String> {
         let (provider, model, full) = self.ready(&wanted)?;
         let mut request = question.to(&full);
-        if !providers::quirks::takes_temperature(&model) {
+        if !pintle_providers::quirks::takes_temperature(&model) {
             request.options.shift_remove("temperature");
         }
         let reply = answer((provider, &model), request, sent).await?;

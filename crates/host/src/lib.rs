@@ -52,7 +52,7 @@ pub mod writers;
 
 pub use error::{ErrorKind, HostError};
 pub use host::Host;
-pub use rule_runtime::{KeyringVault, TABLE};
+pub use pintle_rule_runtime::{KeyringVault, TABLE};
 
 /// The hidden command of a face's program by which it becomes a worker for scripts.
 pub const SCRIPT_COMMAND: &str = "__script";

@@ -7,10 +7,10 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use domain::shell_word::shell_word;
 use nix::unistd::{AccessFlags, access};
-use store::keyring::KEY_FILE;
-use store::keyring::signing::SIGNING_KEY_FILE;
+use pintle_domain::shell_word::shell_word;
+use pintle_store::keyring::KEY_FILE;
+use pintle_store::keyring::signing::SIGNING_KEY_FILE;
 
 use crate::config::Loaded;
 use crate::home::close_files;

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-use dialects::claude::CommandEntry;
-use dialects::process::config::ProcessEntry;
-use domain::hook::{HookState, OBSERVER_TIMEOUT};
-use domain::identity::Identity;
-use engine::Mount;
-use engine::native::NativeHandler;
-use process::{CommandHook, CommandHookSpec, child_environment, first_environment};
+use pintle_dialects::claude::CommandEntry;
+use pintle_dialects::process::config::ProcessEntry;
+use pintle_domain::hook::{HookState, OBSERVER_TIMEOUT};
+use pintle_domain::identity::Identity;
+use pintle_engine::Mount;
+use pintle_engine::native::NativeHandler;
+use pintle_process::{CommandHook, CommandHookSpec, child_environment, first_environment};
 
 use crate::config::adopted::ADOPTED;
 use crate::config::trust::{FileHashes, before_spawn, covers_by, unread};

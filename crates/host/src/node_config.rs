@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-use agent::tools::{DELEGATE, SPAWN};
+use pintle_agent::tools::{DELEGATE, SPAWN};
 use sha2::{Digest, Sha256};
 
 use crate::config::{AgentConfig, Config, HookKind, NamedRef};
@@ -35,7 +35,7 @@ fn of_agent(config: &Config, agent: &AgentConfig) -> String {
     let model = agent.model.as_ref().or(config.default_model.as_ref()).map(|model| &model.text);
     let own = (&agent.name, model, &agent.system, &agent.tools, agent.max_iterations, texts(&agent.ask));
     let more = (agent.context_tokens, &agent.description, texts(&agent.fallbacks), agent.stream_unreviewed);
-    let rest = (domain::json::json!(agent.options).to_string(), texts(&agent.skills), agent.workspace_shared);
+    let rest = (pintle_domain::json::json!(agent.options).to_string(), texts(&agent.skills), agent.workspace_shared);
     let flow = (agent.flow, &agent.planning, agent.removal);
     let hooks: Vec<String> = config
         .hooks

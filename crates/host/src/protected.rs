@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use agent::tools::Protected;
+use pintle_agent::tools::Protected;
 
 use crate::config::places::FILE_NAMES;
 use crate::config::{AgentConfig, Config, HookKind, LoadedHook, McpReach, McpServerConfig, ProviderConfig};

@@ -1,6 +1,6 @@
 //! The settings of a provider, from its section and the environment.
 
-use providers::{ProviderSpec, Secret, ToolMode, WireKind};
+use pintle_providers::{ProviderSpec, Secret, ToolMode, WireKind};
 
 use crate::config::{Env, ProviderConfig, ProviderConfigKind};
 

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::driver::SUBTURN_TIME;
-use agent::tools::{DELEGATE, READ_ONLY, SPAWN, Tools};
-use agent::{AgentRegistry, AgentSettings, FrontEnds, Models, Planning, Runner, SkillSet};
-use domain::llm::{LlmReply, LlmRequest, ToolDef};
-use domain::planning::StepPrompts;
-use domain::skill::scan::Scan;
 use futures_util::future::BoxFuture;
-use providers::{Delta, Provider, ProviderError};
+use pintle_agent::driver::SUBTURN_TIME;
+use pintle_agent::tools::{DELEGATE, READ_ONLY, SPAWN, Tools};
+use pintle_agent::{AgentRegistry, AgentSettings, FrontEnds, Models, Planning, Runner, SkillSet};
+use pintle_domain::llm::{LlmReply, LlmRequest, ToolDef};
+use pintle_domain::planning::StepPrompts;
+use pintle_domain::skill::scan::Scan;
+use pintle_providers::{Delta, Provider, ProviderError};
 
 use crate::config::{AgentConfig, FlowConfig, PlanningConfig};
 use crate::error::HostError;
@@ -170,7 +170,7 @@ impl Host {
         let providers = self.loaded.config.providers.iter();
         providers
             .map(|(name, provider)| {
-                let connected = providers::connect(&self.provider_spec(name, provider));
+                let connected = pintle_providers::connect(&self.provider_spec(name, provider));
                 (name.clone(), connected.map_err(|error| format!("providers.{name}: {error}")))
             })
             .collect()

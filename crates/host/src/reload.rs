@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use domain::hook::HookState;
-use engine::Mount;
-use process::hook::ProcessHook;
+use pintle_domain::hook::HookState;
+use pintle_engine::Mount;
+use pintle_process::hook::ProcessHook;
 
 use crate::config::diagnostic::Diagnostic;
 use crate::config::{Config, Loaded};

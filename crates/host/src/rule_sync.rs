@@ -3,17 +3,17 @@
 
 use std::convert::Infallible;
 
-use domain::hook::{Hook, HookState};
-use domain::id::{AgentId, HookId};
-use domain::json::Value;
-use domain::rule::{Edition, HandlerType, HookScope, Rule, Source};
-use domain::store::{Actor, RuleChange, RuleStore, StoreError, StoredRules};
 use jiff::Timestamp;
-use rule_runtime::KeyringVault;
-use rules::builtin::{self, SeedWrite};
-use rules::cache::{ExtraHook, GuardedEvents, stub};
-use rules::handler::Vault as _;
-use rules::record;
+use pintle_domain::hook::{Hook, HookState};
+use pintle_domain::id::{AgentId, HookId};
+use pintle_domain::json::Value;
+use pintle_domain::rule::{Edition, HandlerType, HookScope, Rule, Source};
+use pintle_domain::store::{Actor, RuleChange, RuleStore, StoreError, StoredRules};
+use pintle_rule_runtime::KeyringVault;
+use pintle_rules::builtin::{self, SeedWrite};
+use pintle_rules::cache::{ExtraHook, GuardedEvents, stub};
+use pintle_rules::handler::Vault as _;
+use pintle_rules::record;
 
 use crate::config::Config;
 use crate::rule_files::{

@@ -1,6 +1,6 @@
 //! Scripts of hooks, which this program itself runs as a worker.
 
-use rule_runtime::Launcher;
+use pintle_rule_runtime::Launcher;
 
 use crate::SCRIPT_COMMAND;
 
@@ -14,5 +14,5 @@ pub(crate) fn launcher() -> Launcher {
 /// # Errors
 /// The published message.
 pub fn check_script(source: &str) -> Result<(), String> {
-    rule_runtime::check_script(launcher(), source)
+    pintle_rule_runtime::check_script(launcher(), source)
 }

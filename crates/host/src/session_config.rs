@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use domain::checkpoint::CheckpointKind;
-use domain::hook::HookState;
-use domain::session::WorkedUnder;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::hook::HookState;
+use pintle_domain::session::WorkedUnder;
 use sha2::{Digest, Sha256};
 
 use crate::config::{Loaded, LoadedHook};

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use agent::tools::{BUILTIN, Guard, LOAD_SKILL, READ_ONLY, canonical_builtin};
-use dialects::skill::manifest::AgentView;
-use domain::health::{Health, HookProof, Step};
-use domain::hook::HookState;
-use domain::skill::finding::{Finding, FindingCode};
-use domain::skill::scan::{Scan, Skill};
 use jiff::Timestamp;
-use skills::{Scanner, SkillSelection};
+use pintle_agent::tools::{BUILTIN, Guard, LOAD_SKILL, READ_ONLY, canonical_builtin};
+use pintle_dialects::skill::manifest::AgentView;
+use pintle_domain::health::{Health, HookProof, Step};
+use pintle_domain::hook::HookState;
+use pintle_domain::skill::finding::{Finding, FindingCode};
+use pintle_domain::skill::scan::{Scan, Skill};
+use pintle_skills::{Scanner, SkillSelection};
 
 use crate::config::{AgentConfig, Config, FlowConfig, Loaded, NamedRef};
 use crate::mcp_names::is_mcp;
@@ -66,7 +66,7 @@ impl SkillSets {
 }
 
 fn told(found: &Finding) {
-    use domain::skill::finding::Severity;
+    use pintle_domain::skill::finding::Severity;
     match found.severity {
         Severity::Error | Severity::Warning => tracing::warn!("{found}"),
         Severity::Notice => tracing::info!("{found}"),

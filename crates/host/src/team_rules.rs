@@ -15,16 +15,16 @@ mod telling;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use domain::hook::{Hook, Scope};
-use domain::id::AgentId;
-use domain::rule::Rule;
-use domain::store::{Actor, RuleChange, StoreError};
 use jiff::Timestamp;
 use notify::Watcher as _;
-use rules::cache::{ExtraHook, GuardedEvents, RuleCache, stub};
-use rules::condition::compile_matcher;
-use rules::team::{TeamRule, is_of_team};
-use store::Store;
+use pintle_domain::hook::{Hook, Scope};
+use pintle_domain::id::AgentId;
+use pintle_domain::rule::Rule;
+use pintle_domain::store::{Actor, RuleChange, StoreError};
+use pintle_rules::cache::{ExtraHook, GuardedEvents, RuleCache, stub};
+use pintle_rules::condition::compile_matcher;
+use pintle_rules::team::{TeamRule, is_of_team};
+use pintle_store::Store;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 

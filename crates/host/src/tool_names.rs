@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use agent::tools::{BUILTIN, READ_ONLY, nearest_builtin};
-use domain::checkpoint::{BeforeLlm, CheckpointKind, Facts};
-use domain::hook::{Hook, HookState};
-use domain::json::{Object, Rendered};
-use domain::llm::LlmRequest;
-use domain::message::{Message, Role};
-use engine::Dispatcher;
+use pintle_agent::tools::{BUILTIN, READ_ONLY, nearest_builtin};
+use pintle_domain::checkpoint::{BeforeLlm, CheckpointKind, Facts};
+use pintle_domain::hook::{Hook, HookState};
+use pintle_domain::json::{Object, Rendered};
+use pintle_domain::llm::LlmRequest;
+use pintle_domain::message::{Message, Role};
+use pintle_engine::Dispatcher;
 
 use crate::config::Config;
 use crate::mcp_names::{is_mcp, names_mcp};

@@ -6,11 +6,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use agent::{Conversation, TextRequest, TurnHandle, UserOutput};
-use domain::history::{HistoryKey, HistoryMessage, SignedContent};
-use domain::id::TenantId;
-use domain::ledger::HookChunk;
-use domain::message::Role;
+use pintle_agent::{Conversation, TextRequest, TurnHandle, UserOutput};
+use pintle_domain::history::{HistoryKey, HistoryMessage, SignedContent};
+use pintle_domain::id::TenantId;
+use pintle_domain::ledger::HookChunk;
+use pintle_domain::message::Role;
 use pintle_host::config::{Env, LoadOptions, load};
 use pintle_host::host::Host;
 

@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use domain::json::{Object, Value, json};
-use domain::llm::ToolDef;
-use domain::tool::{Annotations, ToolOutput};
 use futures_util::future::BoxFuture;
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::llm::ToolDef;
+use pintle_domain::tool::{Annotations, ToolOutput};
 use pintle_mcp::{OfferedTool, ToolSource, serve_stdio};
 use tokio_util::sync::CancellationToken;
 

@@ -14,8 +14,8 @@ mod visitor;
 
 use std::sync::Arc;
 
-use engine::Tool;
-use process::supervision::supervise;
+use pintle_engine::Tool;
+use pintle_process::supervision::supervise;
 use tokio_util::task::TaskTracker;
 
 use self::shared::Shared;

@@ -4,11 +4,11 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::json::{Object, Value, json};
-use domain::llm::ToolDef;
-use domain::tool::{Annotations, ToolOutput};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::llm::ToolDef;
+use pintle_domain::tool::{Annotations, ToolOutput};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, Implementation, ListToolsResult,
     PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use process::hook::SpawnCheck;
+use pintle_process::hook::SpawnCheck;
 
 /// How long a server may take from its start to its list of tools, unless it is said otherwise: one that a package
 /// runner has to fetch first takes some seconds.

@@ -11,7 +11,7 @@ mod side;
 
 use std::io;
 
-use domain::json::Value;
+use pintle_domain::json::Value;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
@@ -94,7 +94,7 @@ impl<S: Side, R: AsyncRead + Unpin + Send> Wire<S, R> {
 
     /// Bytes that are not text have become replacement characters: within a string they harm nobody.
     fn read(&mut self, line: &str) -> Result<Option<RxJsonRpcMessage<S>>, UnreadableMessage> {
-        match domain::json::parse(line) {
+        match pintle_domain::json::parse(line) {
             Ok(value) => S::read(&mut self.side, value),
             // Nobody must wait for an answer to what was skipped, or for one that was.
             Err(why) => S::unread(&mut self.side, outline(line), why).map(Some),

@@ -12,13 +12,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
-use domain::id::{CallId, TurnId};
-use domain::identity::Identity;
-use domain::store::RecordStore;
-use domain::tool::ToolCall;
-use engine::{Clearance, Engine, NullStore};
+use pintle_domain::id::{CallId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::store::RecordStore;
+use pintle_domain::tool::ToolCall;
+use pintle_engine::{Clearance, Engine, NullStore};
+use pintle_store::Durability;
 use report::{Report, shown};
-use store::Durability;
 use tempfile::TempDir;
 
 #[path = "../../process/benches/hooks/report.rs"]
@@ -147,8 +147,9 @@ fn memory_kib(pid: u32) -> anyhow::Result<(u64, u64)> {
 fn commit(report: &mut Report, home: &Path) -> anyhow::Result<()> {
     const TIMES: usize = 300;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let opened =
-        |url: &str, durability| store::open(url, home, durability).with_context(|| format!("`{url}` does not open"));
+    let opened = |url: &str, durability| {
+        pintle_store::open(url, home, durability).with_context(|| format!("`{url}` does not open"))
+    };
     let forgets: Arc<dyn RecordStore> = Arc::new(NullStore);
     let mut forgotten = |times| clear_often(&runtime, &forgets, times);
     let with_the_system: Arc<dyn RecordStore> = opened("sqlite://system.db", Durability::Commit)?;
@@ -172,7 +173,7 @@ fn clear_often(
     let hooks = engine.dispatcher(Identity::top("main", "cli:direct", TurnId::fresh()));
     let turn = engine.tasks().spawn_on(
         async move {
-            let arguments = domain::json::json!({ "path": "notes.md", "text": "x".repeat(1000) });
+            let arguments = pintle_domain::json::json!({ "path": "notes.md", "text": "x".repeat(1000) });
             let arguments = arguments.as_object().cloned().unwrap_or_default();
             let call =
                 ToolCall { id: CallId::from("call_1"), tool: "write".into(), raw_tool: "write".into(), arguments };

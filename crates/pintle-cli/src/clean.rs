@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _};
 
-use domain::unseen::{is_blank, is_unseen_in_line, turns_direction};
+use pintle_domain::unseen::{is_blank, is_unseen_in_line, turns_direction};
 
 /// Whether a terminal would act on `c`, or show what follows in another order. Joiners and marks of direction stay:
 /// texts in many languages need them, and they only concern the letters beside them.

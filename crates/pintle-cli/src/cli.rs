@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
-use host::config::{Config, Env};
+use pintle_host::config::{Config, Env};
 
 use crate::clean::clean;
 use crate::error::CliError;
@@ -201,7 +201,7 @@ pub fn main() -> ExitCode {
     command_line::keep(&cli.global);
     operator::keep_home(cli.global.home.as_deref());
     terminal::prepare(&cli.global, cli.command.logs());
-    if let Err(error) = process::raise_open_files() {
+    if let Err(error) = pintle_process::raise_open_files() {
         tracing::debug!(%error, "the limit of open files stays as it is");
     }
     if let Err(error) = stops::outlive_file_limits() {

@@ -45,11 +45,11 @@ impl fmt::Display for CliError {
     }
 }
 
-impl From<host::HostError> for CliError {
-    fn from(host::HostError { kind, message, hints }: host::HostError) -> Self {
+impl From<pintle_host::HostError> for CliError {
+    fn from(pintle_host::HostError { kind, message, hints }: pintle_host::HostError) -> Self {
         let code = match kind {
-            host::ErrorKind::Failed => FAILED,
-            host::ErrorKind::Usage => USAGE,
+            pintle_host::ErrorKind::Failed => FAILED,
+            pintle_host::ErrorKind::Usage => USAGE,
         };
         Self { code, message, hints }
     }

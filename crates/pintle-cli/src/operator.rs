@@ -4,7 +4,7 @@
 //! Pintle, watches over a child of a host of agents, is a coding agent under guard, or is a command of `exec`; and no mark
 //! of `exec` in the environment.
 //! The second cannot be shaken off by clearing the environment or by forking away: whatever a child starts has the
-//! child's adopter above it, and [`process::orphan_reaper`] ends what is left of one that was killed.
+//! child's adopter above it, and [`pintle_process::orphan_reaper`] ends what is left of one that was killed.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -12,8 +12,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use process::child::ADOPTER_NAME;
-use process::{INSIDE_EXEC, ProcessStat};
+use pintle_process::child::ADOPTER_NAME;
+use pintle_process::{INSIDE_EXEC, ProcessStat};
 
 use crate::clean::styled;
 use crate::error::CliError;
@@ -157,7 +157,7 @@ fn parent(pid: u32) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use process::child::Launch;
+    use pintle_process::child::Launch;
     use std::process::{Command, Stdio};
 
     /// A process that waits for its input to end.
@@ -194,7 +194,7 @@ mod tests {
     async fn what_another_host_of_agents_started_has_a_known_process_above() {
         let argv = ["/bin/cat".into()].to_vec();
         let launch = Launch { argv, dir: None, vars: Vec::new() };
-        let (mut child, pipes) = process::child::Child::start(&launch).await.unwrap();
+        let (mut child, pipes) = pintle_process::child::Child::start(&launch).await.unwrap();
         let adopter = PathBuf::from(format!("/proc/{}", parent(child.id()).unwrap()));
         // Whatever program the host runs, which is this one here.
         assert!(is_pintle(&adopter, None));

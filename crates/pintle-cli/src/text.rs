@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::hook::{Family, Hook};
+use pintle_domain::hook::{Family, Hook};
 
 use crate::clean::{clean, line};
 use crate::table::{glued, padded};

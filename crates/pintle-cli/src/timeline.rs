@@ -6,18 +6,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use domain::checkpoint::runtime::{InterruptKind, TurnStatus};
-use domain::checkpoint::{CheckpointKind, Notice, ObservedEvent, RuntimeEvent};
-use domain::fault::{Cause, THREW};
-use domain::hook::Family;
-use domain::id::TurnId;
-use domain::identity::Identity;
-use domain::llm::Usage;
-use domain::record::{EventRecord, HookOutcome, NotRun, Record};
-use domain::store::StoredCall;
-use domain::turn::SkipReason;
-use domain::verdict::VerdictKind;
-use engine::{ModelSwitch, Watcher};
+use pintle_domain::checkpoint::runtime::{InterruptKind, TurnStatus};
+use pintle_domain::checkpoint::{CheckpointKind, Notice, ObservedEvent, RuntimeEvent};
+use pintle_domain::fault::{Cause, THREW};
+use pintle_domain::hook::Family;
+use pintle_domain::id::TurnId;
+use pintle_domain::identity::Identity;
+use pintle_domain::llm::Usage;
+use pintle_domain::record::{EventRecord, HookOutcome, NotRun, Record};
+use pintle_domain::store::StoredCall;
+use pintle_domain::turn::SkipReason;
+use pintle_domain::verdict::VerdictKind;
+use pintle_engine::{ModelSwitch, Watcher};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::clean::{clean, styled};
@@ -117,7 +117,7 @@ impl<W: std::io::Write + Send> Watcher for Timeline<W> {
     }
 
     fn recorded(&self, event: &EventRecord) {
-        if event.checkpoint.duty() == domain::checkpoint::Duty::Observer {
+        if event.checkpoint.duty() == pintle_domain::checkpoint::Duty::Observer {
             return;
         }
         let mut text = String::new();
@@ -323,11 +323,11 @@ pub(crate) fn mismatch(is_text: bool, pattern: &str, value: &str) -> String {
 }
 
 /// What a hook changed, in a few words.
-fn change_note(change: &domain::record::Change) -> Option<String> {
-    use domain::checkpoint::Snapshot;
+fn change_note(change: &pintle_domain::record::Change) -> Option<String> {
+    use pintle_domain::checkpoint::Snapshot;
     match (&change.before, &change.after) {
         (Snapshot::Request(before), Snapshot::Request(after)) => {
-            let names = |request: &domain::llm::LlmRequest| -> Vec<String> {
+            let names = |request: &pintle_domain::llm::LlmRequest| -> Vec<String> {
                 request.tools.iter().map(|tool| tool.get().function.name.clone()).collect()
             };
             let (was, is) = (names(before), names(after));

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use domain::id::{CallId, HookName, TurnId};
-use domain::llm::Usage;
-use domain::record::EventRecord;
-use domain::verdict::VerdictKind;
+use pintle_domain::id::{CallId, HookName, TurnId};
+use pintle_domain::llm::Usage;
+use pintle_domain::record::EventRecord;
+use pintle_domain::verdict::VerdictKind;
 
 use crate::text::{counted, short_id, time};
 
@@ -112,9 +112,9 @@ fn tokens_of(tokens: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use domain::record::EventRuling;
-    use domain::tool::{Digest, ToolCall};
-    use testkit::conformance::store::{event, hook};
+    use pintle_domain::record::EventRuling;
+    use pintle_domain::tool::{Digest, ToolCall};
+    use pintle_testkit::conformance::store::{event, hook};
 
     use super::*;
 
@@ -126,7 +126,7 @@ mod tests {
             ruling: EventRuling::word(word),
             hooks: vec![hook(
                 "guard",
-                domain::record::HookOutcome::Said { word, reason: None, took: Duration::from_millis(6) },
+                pintle_domain::record::HookOutcome::Said { word, reason: None, took: Duration::from_millis(6) },
             )]
             .into(),
             ..event(&turn)

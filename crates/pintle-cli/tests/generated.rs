@@ -9,14 +9,14 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::CommandFactory as _;
-use domain::checkpoint::runtime::RUNTIME_KINDS;
-use domain::checkpoint::{
+use pintle_cli::cli::Cli;
+use pintle_domain::checkpoint::runtime::RUNTIME_KINDS;
+use pintle_domain::checkpoint::{
     AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CHECKPOINTS, Checkpoint, CheckpointKind, Duty, PreToolUse,
     SubagentStart, UserPromptSubmit,
 };
-use domain::hook::OnFailure;
-use host::config::found::{FOUND_KEYS, FoundCount};
-use pintle_cli::cli::Cli;
+use pintle_domain::hook::OnFailure;
+use pintle_host::config::found::{FOUND_KEYS, FoundCount};
 
 #[path = "generated/guarded_agents.rs"]
 mod guarded_agents;
@@ -34,7 +34,7 @@ fn check(path: &str, expected: &str) {
 
 #[test]
 fn the_schema_of_the_configuration() {
-    let schema = serde_json::to_string_pretty(&host::config::schema()).unwrap();
+    let schema = serde_json::to_string_pretty(&pintle_host::config::schema()).unwrap();
     check("schema/config.json", &format!("{schema}\n"));
 }
 
@@ -139,15 +139,15 @@ fn the_page_of_found_folders() {
 
 #[test]
 fn the_protocol_of_the_socket() {
-    check("docs/reference/websocket.md", &gateway::reference::page().unwrap());
-    let schema = serde_json::to_string_pretty(&gateway::reference::schema().unwrap()).unwrap();
+    check("docs/reference/websocket.md", &pintle_gateway::reference::page().unwrap());
+    let schema = serde_json::to_string_pretty(&pintle_gateway::reference::schema().unwrap()).unwrap();
     check("schema/websocket.json", &format!("{schema}\n"));
-    check("clients/typescript/src/protocol.generated.ts", &gateway::reference::typescript().unwrap());
+    check("clients/typescript/src/protocol.generated.ts", &pintle_gateway::reference::typescript().unwrap());
 }
 
 #[test]
 fn the_page_of_http() {
-    check("docs/reference/http.md", &gateway::openapi::page());
+    check("docs/reference/http.md", &pintle_gateway::openapi::page());
 }
 
 #[test]

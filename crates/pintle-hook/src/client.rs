@@ -36,8 +36,8 @@ pub fn run(options: Options, payload: Option<Vec<u8>>, began: Instant) -> ! {
     // Other processes of the user find no way into this one: into its output they could write another answer. Where the
     // system does not know it, they do as before.
     nix::sys::prctl::set_dumpable(false).ok();
-    let refusal = REFUSAL.get_or_init(|| guard::panic_deny(&options.host, &options.event));
-    let objects_to_nothing = guard::no_objection(&options.host).filter(|_| options.allows_away);
+    let refusal = REFUSAL.get_or_init(|| pintle_guard::panic_deny(&options.host, &options.event));
+    let objects_to_nothing = pintle_guard::no_objection(&options.host).filter(|_| options.allows_away);
     std::panic::set_hook(Box::new(|_| end(0, REFUSAL.get().map_or(b"", |text| text.as_bytes()), b"")));
     let ruled = match Waiting::until(began, options.deadline) {
         Ok(waiting) => answer(&options, payload, &waiting),
@@ -92,7 +92,7 @@ fn heard(input: impl Read) -> io::Result<Vec<u8>> {
 }
 
 fn question(options: &Options, payload: Vec<u8>) -> io::Result<Question> {
-    let wanted = guard::host(&options.host).map_or(&[][..], |host| host.environment);
+    let wanted = pintle_guard::host(&options.host).map_or(&[][..], |host| host.environment);
     let variable = |name: &&str| Some(((*name).to_owned(), std::env::var(name).ok()?));
     Ok(Question {
         nonce: key::random()?,

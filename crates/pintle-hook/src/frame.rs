@@ -130,7 +130,7 @@ pub fn write(to: &mut impl Write, frame: &[u8]) -> io::Result<()> {
 impl Question {
     /// Whether the host takes an answer at this event: if not, nobody waits for one.
     pub fn wants_answer(&self) -> bool {
-        guard::host(&self.host).and_then(|host| host.event(&self.event)).is_none_or(|row| row.answers)
+        pintle_guard::host(&self.host).and_then(|host| host.event(&self.event)).is_none_or(|row| row.answers)
     }
 
     /// As bytes.

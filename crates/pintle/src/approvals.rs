@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::approval::{Approval, ApprovalState, PersonAnswer};
-use domain::id::TenantId;
-use domain::store::{ApprovalQuery, ApprovalStore, StoreError, TenantScope};
-use engine::approvals::Asker;
+use pintle_domain::approval::{Approval, ApprovalState, PersonAnswer};
+use pintle_domain::id::TenantId;
+use pintle_domain::store::{ApprovalQuery, ApprovalStore, StoreError, TenantScope};
+use pintle_engine::approvals::Asker;
 
 use crate::host::Host;
 use crate::stage::Fut;

@@ -7,11 +7,11 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use domain::id::CallId;
-use domain::identity::Identity;
-use domain::json::{canonical, json};
-use domain::store::StoreError;
-use domain::tool::ToolOutput;
+use pintle_domain::id::CallId;
+use pintle_domain::identity::Identity;
+use pintle_domain::json::{canonical, json};
+use pintle_domain::store::StoreError;
+use pintle_domain::tool::ToolOutput;
 use sha2::{Digest as _, Sha256};
 
 /// The name of one call: the same tenant, agent, session, turn and call id have the same, whatever the arguments.

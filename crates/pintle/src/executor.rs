@@ -1,7 +1,7 @@
 //! The trait of the host's tools.
 
-use domain::tool::ToolOutput;
-use engine::Permit;
+use pintle_domain::tool::ToolOutput;
+use pintle_engine::Permit;
 use tokio_util::sync::CancellationToken;
 
 /// Runs tools of the host.

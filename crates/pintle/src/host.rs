@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use domain::id::{AgentId, TenantId};
-use domain::store::StoreError;
-use engine::Engine;
-use engine::approvals::{Approvals as Asking, Asker};
+use pintle_domain::id::{AgentId, TenantId};
+use pintle_domain::store::StoreError;
+use pintle_engine::Engine;
+use pintle_engine::approvals::{Approvals as Asking, Asker};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;

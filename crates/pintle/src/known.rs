@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use domain::checkpoint::AgentInfo;
-use domain::id::{AgentId, HookName, agent_uuid};
-use domain::identity::Identity;
+use pintle_domain::checkpoint::AgentInfo;
+use pintle_domain::id::{AgentId, HookName, agent_uuid};
+use pintle_domain::identity::Identity;
 
 /// The knowledge about a host that resolves models by itself.
 pub(crate) struct Known {

@@ -90,22 +90,22 @@ pub use stores::Stores;
 pub use tenant::{Records, Tenant, UnknownTenant};
 pub use turn::{Turn, TurnSnapshot};
 
-pub use domain::approval;
-pub use domain::approval::{Approval, PersonAnswer as Answer};
-pub use domain::chain::Note;
-pub use domain::checkpoint;
-pub use domain::checkpoint::user_prompt_submit::InputKind;
-pub use domain::id;
-pub use domain::id::TurnId;
-pub use domain::identity::Identity;
-pub use domain::json;
-pub use domain::llm;
-pub use domain::message;
-pub use domain::record;
-pub use domain::store;
-pub use domain::tool::{ToolCall as Call, ToolOutput as Output};
-pub use domain::verdict::Verdict;
-pub use engine::{HookCx, Permit};
+pub use pintle_domain::approval;
+pub use pintle_domain::approval::{Approval, PersonAnswer as Answer};
+pub use pintle_domain::chain::Note;
+pub use pintle_domain::checkpoint;
+pub use pintle_domain::checkpoint::user_prompt_submit::InputKind;
+pub use pintle_domain::id;
+pub use pintle_domain::id::TurnId;
+pub use pintle_domain::identity::Identity;
+pub use pintle_domain::json;
+pub use pintle_domain::llm;
+pub use pintle_domain::message;
+pub use pintle_domain::record;
+pub use pintle_domain::store;
+pub use pintle_domain::tool::{ToolCall as Call, ToolOutput as Output};
+pub use pintle_domain::verdict::Verdict;
+pub use pintle_engine::{HookCx, Permit};
 pub use tokio_util::sync::CancellationToken as Cancel;
 
 /// The page of the crate, whose program has to compile.

@@ -2,12 +2,12 @@
 
 use std::convert::Infallible;
 
-use domain::approval::Approval;
-use domain::chain::Note;
-use domain::id::HookName;
-use domain::llm::LlmReply;
-use domain::ruling::Aborted;
-use domain::tool::{ToolCall, ToolOutput};
+use pintle_domain::approval::Approval;
+use pintle_domain::chain::Note;
+use pintle_domain::id::HookName;
+use pintle_domain::llm::LlmReply;
+use pintle_domain::ruling::Aborted;
+use pintle_domain::tool::{ToolCall, ToolOutput};
 
 /// A message that passed the gates.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,10 +5,10 @@ use std::panic::catch_unwind;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use domain::checkpoint::CheckpointKind;
-use domain::id::TenantId;
-use domain::store::StoreError;
-use engine::{Engine, Mount};
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::id::TenantId;
+use pintle_domain::store::StoreError;
+use pintle_engine::{Engine, Mount};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;

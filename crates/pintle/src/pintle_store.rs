@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use domain::rule::Edition;
-use egress::{Allow, Egress};
-use rule_runtime::Launcher;
-use store::keyring::{ENV_KEYS, ENV_OLD_KEYS, KeySource, Keyring};
-use store::{Durability, StoreKeys};
+use pintle_domain::rule::Edition;
+use pintle_egress::{Allow, Egress};
+use pintle_rule_runtime::Launcher;
+use pintle_store::keyring::{ENV_KEYS, ENV_OLD_KEYS, KeySource, Keyring};
+use pintle_store::{Durability, StoreKeys};
 
 use crate::rule_source::{Judge, RuleSource};
 use crate::stores::Stores;
@@ -144,7 +144,7 @@ impl PintleStore {
         let allowed = allowed.map_err(|error| PintleStoreError::Allowed(error.to_string()))?;
         let durability = if self.durable { Durability::BeforeEffect } else { Durability::Commit };
         let sealing = StoreKeys { keyring: Some(keyring.clone()), ..StoreKeys::default() };
-        let kept = store::open_with(&self.url, &self.folder, durability, sealing);
+        let kept = pintle_store::open_with(&self.url, &self.folder, durability, sealing);
         let kept = kept.map_err(|error| PintleStoreError::Store(error.to_string()))?;
         // Named one by one: a kind of store that comes later runs no commands until somebody says so.
         let is_own = ["sqlite:", "memory:"].iter().any(|scheme| self.url.starts_with(scheme));
@@ -168,6 +168,6 @@ fn tried(program: &Path) -> Result<Launcher, PintleStoreError> {
     let args = if alone { Vec::new() } else { vec![WORKER_COMMAND.into()] };
     let worker = Launcher { program: program.into(), args, vars: Vec::new() };
     let bad = |why: String| PintleStoreError::Worker { program: program.display().to_string(), why };
-    rule_runtime::check_script(worker.clone(), SAMPLE).map_err(bad)?;
+    pintle_rule_runtime::check_script(worker.clone(), SAMPLE).map_err(bad)?;
     Ok(worker)
 }

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use domain::hook::HookState;
-use domain::json::{Object, Value, json};
-use engine::Mount;
-use process::ProcessHook;
+use pintle_domain::hook::HookState;
+use pintle_domain::json::{Object, Value, json};
+use pintle_engine::Mount;
+use pintle_process::ProcessHook;
 
 use crate::pintle::{AddError, Pintle};
 
@@ -79,7 +79,7 @@ impl Pintle {
         if self.0.closing.is_cancelled() {
             return Err(AddError::Closed(name.to_owned()));
         }
-        let mount = process::mount_entry(&self.0.engine, name, &Value::Object(hook.entry), &hook.folder)
+        let mount = pintle_process::mount_entry(&self.0.engine, name, &Value::Object(hook.entry), &hook.folder)
             .map_err(|bad| AddError::Entry(bad.to_string()))?;
         let handler = mount.handler.clone();
         let added = match self.is_up(name, &mount).await {

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use domain::llm::{LlmReply, LlmRequest};
-use domain::rule::Edition;
-use egress::Egress;
-use rule_runtime::Launcher;
-use store::Store;
-use store::keyring::Keyring;
+use pintle_domain::llm::{LlmReply, LlmRequest};
+use pintle_domain::rule::Edition;
+use pintle_egress::Egress;
+use pintle_rule_runtime::Launcher;
+use pintle_store::Store;
+use pintle_store::keyring::Keyring;
 
 use crate::stage::Fut;
 

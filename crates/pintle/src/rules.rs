@@ -1,9 +1,9 @@
 //! The rules of one tenant: where they are listed, written and deleted.
 
-use domain::id::TenantId;
-use domain::json::Value;
-use rules::admin::{AdminError, Caller, CallerRole, HistoryQuery, ListFilter, RuleAdmin};
-use rules::record::Lang;
+use pintle_domain::id::TenantId;
+use pintle_domain::json::Value;
+use pintle_rules::admin::{AdminError, Caller, CallerRole, HistoryQuery, ListFilter, RuleAdmin};
+use pintle_rules::record::Lang;
 
 /// The rules of one tenant, where they are managed. What is written is in force when a method returns, also for turns in
 /// progress.

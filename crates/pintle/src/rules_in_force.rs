@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::id::{AgentId, TenantId, agent_uuid};
-use domain::llm::LlmRequest;
-use domain::store::{StoreError, Tenant as TenantRow};
-use engine::Engine;
 use futures_util::future::BoxFuture;
-use rule_runtime::{AdminSettings, RuntimeSettings};
-use rules::admin::{RuleAdmin, UnknownAgent};
-use rules::cache::{AgentNames, RuleCache};
-use rules::handler::{
+use pintle_domain::id::{AgentId, TenantId, agent_uuid};
+use pintle_domain::llm::LlmRequest;
+use pintle_domain::store::{StoreError, Tenant as TenantRow};
+use pintle_engine::Engine;
+use pintle_rule_runtime::{AdminSettings, RuntimeSettings};
+use pintle_rules::admin::{RuleAdmin, UnknownAgent};
+use pintle_rules::cache::{AgentNames, RuleCache};
+use pintle_rules::handler::{
     CommandEnv, Evaluator, JudgeChoice, JudgeSettings, Judgement, PoolLimits, QuestionSent, RuleServices,
 };
-use rules::judge::JudgeQuestion;
-use store::Store;
+use pintle_rules::judge::JudgeQuestion;
+use pintle_store::Store;
 use tokio_util::sync::CancellationToken;
 
 use crate::rule_source::{Judge, RuleSource};
@@ -52,7 +52,7 @@ impl RulesInForce {
             limits: PoolLimits::default(),
             outbox: false,
         };
-        let services = rule_runtime::services(settings, engine, &source.store, &source.keyring);
+        let services = pintle_rule_runtime::services(settings, engine, &source.store, &source.keyring);
         let known: Arc<Mutex<BTreeSet<AgentId>>> = Arc::default();
         let met = known.clone();
         let agents: AgentNames = Arc::new(move || lock(&met).iter().cloned().collect());
@@ -68,7 +68,8 @@ impl RulesInForce {
             owns_session: Arc::new(|_, _| true),
             egress: source.egress.clone(),
         };
-        let rule_admin = rule_runtime::rule_admin(settings, &source.store, &source.keyring, &rule_cache, &services);
+        let rule_admin =
+            pintle_rule_runtime::rule_admin(settings, &source.store, &source.keyring, &rule_cache, &services);
         engine.tasks().spawn(rule_cache.clone().watch(closing.clone()));
         Ok(Self { store: source.store.clone(), rule_cache, services, rule_admin, agents: known })
     }

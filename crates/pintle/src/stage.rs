@@ -4,12 +4,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domain::checkpoint::{
+use pintle_domain::checkpoint::{
     AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, Checkpoint, CheckpointKind, Notice, PreToolUse,
     SubagentStart, UserPromptSubmit,
 };
-use domain::verdict::Verdict;
-use engine::{HookCx, NativeHook};
+use pintle_domain::verdict::Verdict;
+use pintle_engine::{HookCx, NativeHook};
 
 /// A future that a trait object returns.
 pub type Fut<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -75,7 +75,7 @@ macro_rules! stages {
                         vec![$checkpoint::KIND]
                     }
 
-                    async fn $method(&self, cx: &HookCx<'_>, at: &$checkpoint) -> engine::NativeAnswer<$checkpoint> {
+                    async fn $method(&self, cx: &HookCx<'_>, at: &$checkpoint) -> pintle_engine::NativeAnswer<$checkpoint> {
                         Ok(self.0.answer(cx, at).await)
                     }
                 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use domain::store::{ApprovalStore, RecordStore};
-use engine::NullStore;
+use pintle_domain::store::{ApprovalStore, RecordStore};
+use pintle_engine::NullStore;
 
 use crate::call_journal::CallJournal;
 #[cfg(feature = "rules")]

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use domain::id::{AgentId, SessionId, TenantId, TurnId};
-use domain::identity::Identity;
-use domain::store::{RecordQuery, StoreError, StoredEvent, TenantScope};
+use pintle_domain::id::{AgentId, SessionId, TenantId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::store::{RecordQuery, StoreError, StoredEvent, TenantScope};
 
 use crate::approvals::Approvals;
 use crate::host::Host;

@@ -3,14 +3,14 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use domain::checkpoint::user_prompt_submit::InputKind;
-use domain::checkpoint::{AfterLlm, BeforeLlm, Checkpoint, ObservedEvent, RuntimeEvent};
-use domain::id::{CallId, HookName};
-use domain::identity::Identity;
-use domain::llm::{LlmReply, LlmRequest, OddEnd};
-use domain::ruling::Aborted;
-use domain::verdict::{AbortScope, Never};
-use engine::{Dispatcher, Stopped};
+use pintle_domain::checkpoint::user_prompt_submit::InputKind;
+use pintle_domain::checkpoint::{AfterLlm, BeforeLlm, Checkpoint, ObservedEvent, RuntimeEvent};
+use pintle_domain::id::{CallId, HookName};
+use pintle_domain::identity::Identity;
+use pintle_domain::llm::{LlmReply, LlmRequest, OddEnd};
+use pintle_domain::ruling::Aborted;
+use pintle_domain::verdict::{AbortScope, Never};
+use pintle_engine::{Dispatcher, Stopped};
 use tokio_util::sync::CancellationToken;
 
 use crate::host::Host;

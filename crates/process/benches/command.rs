@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use bytes::Bytes;
-use engine::Deadlines;
 use futures_util::future::{join, try_join_all};
+use pintle_engine::Deadlines;
 use pintle_process::command::{CommandEnd, CommandSpec, RunLimit};
 use report::{Report, Side, shown};
 use tokio::io::AsyncWriteExt as _;

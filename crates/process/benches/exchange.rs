@@ -8,13 +8,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
-use domain::checkpoint::BeforeTool;
-use domain::id::{CallId, TurnId};
-use domain::identity::Identity;
-use domain::json::{Value, json};
-use domain::ruling::Ruling;
-use domain::tool::ToolCall;
-use engine::{Engine, NullStore};
+use pintle_domain::checkpoint::BeforeTool;
+use pintle_domain::id::{CallId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::{Value, json};
+use pintle_domain::ruling::Ruling;
+use pintle_domain::tool::ToolCall;
+use pintle_engine::{Engine, NullStore};
 
 /// Questions, each when the one before is answered.
 const QUESTIONS: u64 = 100;

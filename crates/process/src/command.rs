@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::child::Launch;
-use engine::deadlines::Deadlines;
+use pintle_engine::deadlines::Deadlines;
 
 mod environment;
 mod running;

@@ -1,6 +1,6 @@
 //! Runs command hooks in Claude's wire: a program for each event.
 //!
-//! What a command is told and what its answer means stands in [`dialects::claude`]; what runs it in [`crate::command`].
+//! What a command is told and what its answer means stands in [`pintle_dialects::claude`]; what runs it in [`crate::command`].
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -8,24 +8,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use dialects::claude::condition::RuleInput;
-use dialects::claude::documents::{of_notice, of_subject};
-use dialects::claude::{
+use futures_util::future::BoxFuture;
+use pintle_dialects::claude::condition::RuleInput;
+use pintle_dialects::claude::documents::{of_notice, of_subject};
+use pintle_dialects::claude::{
     ClaudeEvent, CommandAnswer, CommandDecision, CommandEntry, CommandOutput, CommandStop, Documents, Surroundings,
 };
-use domain::account::{Account, HandlerAnswer};
-use domain::checkpoint::{Notice, Subject};
-use domain::fault::Fault;
-use domain::hook::{Hook, OnFailure};
-use domain::id::HookName;
-use domain::identity::Identity;
-use domain::json::Value;
-use domain::matcher::Matcher;
-use domain::record::NotRun;
-use domain::tool::ToolCall;
-use engine::deadlines::Deadlines;
-use engine::handler::{Handler, HookCall, NoticeViews};
-use futures_util::future::BoxFuture;
+use pintle_domain::account::{Account, HandlerAnswer};
+use pintle_domain::checkpoint::{Notice, Subject};
+use pintle_domain::fault::Fault;
+use pintle_domain::hook::{Hook, OnFailure};
+use pintle_domain::id::HookName;
+use pintle_domain::identity::Identity;
+use pintle_domain::json::Value;
+use pintle_domain::matcher::Matcher;
+use pintle_domain::record::NotRun;
+use pintle_domain::tool::ToolCall;
+use pintle_engine::deadlines::Deadlines;
+use pintle_engine::handler::{Handler, HookCall, NoticeViews};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -181,7 +181,11 @@ impl CommandHook {
         }
     }
 
-    async fn answer(&self, call: &HookCall<'_>, account: &mut Account) -> Result<domain::checkpoint::Reply, Fault> {
+    async fn answer(
+        &self,
+        call: &HookCall<'_>,
+        account: &mut Account,
+    ) -> Result<pintle_domain::checkpoint::Reply, Fault> {
         let project = (self.spec.project_of)(call.who);
         let cwd = call_of(call.subject).map_or("", |tool| tool.tool.as_str());
         let cwd = call.known.place(cwd).workspace.map_or_else(|| project.clone(), PathBuf::from);

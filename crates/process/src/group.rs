@@ -5,9 +5,9 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use domain::fault::Fault;
 use nix::sys::signal::{Signal as Kill, killpg};
 use nix::unistd::Pid;
+use pintle_domain::fault::Fault;
 use tokio::net::unix::pipe;
 use tokio::time::timeout;
 

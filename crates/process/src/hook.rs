@@ -8,18 +8,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dialects::process::config::EventForm;
-use dialects::process::{frame, wire};
-use domain::account::HandlerAnswer;
-use domain::checkpoint::{CheckpointKind, Notice, ObservedEvent, Reply, RuntimeKind};
-use domain::fault::Fault;
-use domain::hook::Family;
 use futures_util::future::BoxFuture;
+use pintle_dialects::process::config::EventForm;
+use pintle_dialects::process::{frame, wire};
+use pintle_domain::account::HandlerAnswer;
+use pintle_domain::checkpoint::{CheckpointKind, Notice, ObservedEvent, Reply, RuntimeKind};
+use pintle_domain::fault::Fault;
+use pintle_domain::hook::Family;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use engine::deadlines::Deadlines;
-use engine::handler::{Handler, HookCall, NoticeViews};
+use pintle_engine::deadlines::Deadlines;
+use pintle_engine::handler::{Handler, HookCall, NoticeViews};
 
 mod events;
 mod frame_reader;

@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use dialects::process::config::raw::RawProcess;
-use dialects::process::config::{Defaults, EntryContext, ProcessEntry};
-use domain::hook::{Hook, HookState};
-use domain::json::Value;
+use pintle_dialects::process::config::raw::RawProcess;
+use pintle_dialects::process::config::{Defaults, EntryContext, ProcessEntry};
+use pintle_domain::hook::{Hook, HookState};
+use pintle_domain::json::Value;
 
 use crate::environment::child_environment;
 use crate::hook::{ProcessHook, ProcessSpec, SpawnCheck};
-use engine::Engine;
-use engine::Mount;
+use pintle_engine::Engine;
+use pintle_engine::Mount;
 
 /// The problems of the entry of a process hook, one line each.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,17 +36,18 @@ pub fn mount(engine: &Engine, hook: Hook, spec: ProcessSpec) -> Mount {
 /// What is wrong with the entry.
 pub fn mount_entry(engine: &Engine, name: &str, entry: &Value, folder: &Path) -> Result<Mount, EntryError> {
     let bad = |problems: Vec<String>| EntryError { name: name.to_owned(), problems };
-    let raw: RawProcess = domain::json::from_value(entry.clone()).map_err(|error| bad(vec![error.to_string()]))?;
+    let raw: RawProcess =
+        pintle_domain::json::from_value(entry.clone()).map_err(|error| bad(vec![error.to_string()]))?;
     let around = EntryContext { name, origin: "code", folder, defaults: Defaults::default() };
     if raw.enabled != Some(true) {
-        return Ok(Mount::idle(dialects::process::config::idle(
+        return Ok(Mount::idle(pintle_dialects::process::config::idle(
             &around,
-            domain::hook::Family::Process,
+            pintle_domain::hook::Family::Process,
             entry,
             HookState::Disabled,
         )));
     }
-    let (hook, entry) = dialects::process::config::process(&around, &raw)
+    let (hook, entry) = pintle_dialects::process::config::process(&around, &raw)
         .map_err(|problems| bad(problems.iter().map(ToString::to_string).collect()))?;
     let vars = child_environment(std::env::vars_os(), &BTreeSet::new(), &entry.inherit_env, &entry.env).vars;
     let spec = spec(&hook, &entry, vars, Arc::new(|| Ok(())));

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use domain::execution::masked;
-use domain::id::HookName;
+use pintle_domain::execution::masked;
+use pintle_domain::id::HookName;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;

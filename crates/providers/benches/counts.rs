@@ -6,11 +6,11 @@
 
 use std::hint::black_box;
 
-use domain::json::{Rendered, json};
-use domain::llm::{LlmRequest, ToolDef};
-use domain::message::{CallPart, Message, Role};
 use gungraun::prelude::*;
 use gungraun::{Callgrind, Dhat, main};
+use pintle_domain::json::{Rendered, json};
+use pintle_domain::llm::{LlmRequest, ToolDef};
+use pintle_domain::message::{CallPart, Message, Role};
 use pintle_providers::ProviderSpec;
 use pintle_providers::preview::{preview, spec_of_entry};
 

@@ -33,9 +33,9 @@
 
 use std::sync::Arc;
 
-use domain::llm::{LlmReply, LlmRequest};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use pintle_domain::llm::{LlmReply, LlmRequest};
 use reqwest::Url;
 use reqwest::header::HeaderName;
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use domain::checkpoint::runtime::RetryReason;
-use domain::json::Value;
 use jiff::Timestamp;
+use pintle_domain::checkpoint::runtime::RetryReason;
+use pintle_domain::json::Value;
 use reqwest::header::HeaderMap;
 
 use crate::ProviderError;
@@ -217,7 +217,8 @@ fn holds(phrases: &[&str], said: &str) -> bool {
 /// The provider's own words in an error body.
 fn words(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
-    let said = domain::json::parse(text.trim()).map_or_else(|_| text.trim().to_owned(), |value| words_of(&value));
+    let said =
+        pintle_domain::json::parse(text.trim()).map_or_else(|_| text.trim().to_owned(), |value| words_of(&value));
     if said.is_empty() { "no reason given".into() } else { said }
 }
 
@@ -236,7 +237,7 @@ fn words_of(value: &Value) -> String {
 
 /// How long an error body asks to wait: Gemini says so in a detail, and in no header.
 fn asked_in(body: &[u8]) -> Option<Duration> {
-    let value = domain::json::parse(std::str::from_utf8(body).ok()?.trim()).ok()?;
+    let value = pintle_domain::json::parse(std::str::from_utf8(body).ok()?.trim()).ok()?;
     let value = value.as_array().and_then(|all| all.first()).unwrap_or(&value);
     let details = value.get("error")?.get("details")?.as_array()?;
     let delay = details.iter().find_map(|detail| detail.get("retryDelay")?.as_str())?;
@@ -379,7 +380,7 @@ mod tests {
             r#""just words""#,
         ];
         let lines: Vec<String> =
-            table.iter().map(|t| format!("{:?}", in_answer(&domain::json::parse(t).unwrap()))).collect();
+            table.iter().map(|t| format!("{:?}", in_answer(&pintle_domain::json::parse(t).unwrap()))).collect();
         insta::assert_snapshot!(lines.join("\n"), @r#"
         Transient { reason: ServerError, message: "failed while answering: Overloaded (overloaded_error)", retry_after: None }
         Transient { reason: RateLimit, message: "failed while answering: slow (rate_limit_error)", retry_after: None }

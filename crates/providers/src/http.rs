@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use domain::checkpoint::runtime::RetryReason;
-use domain::llm::LlmReply;
-use egress::Departure;
+use pintle_domain::checkpoint::runtime::RetryReason;
+use pintle_domain::llm::LlmReply;
+use pintle_egress::Departure;
 use reqwest::Url;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
@@ -147,17 +147,17 @@ fn is_html(headers: &HeaderMap) -> bool {
 }
 
 /// Reads a whole JSON answer.
-pub(crate) fn json(body: &[u8]) -> Result<domain::json::Value, ProviderError> {
+pub(crate) fn json(body: &[u8]) -> Result<pintle_domain::json::Value, ProviderError> {
     let text = std::str::from_utf8(body).map_err(|_| ProviderError::fatal("the answer is not UTF-8"))?;
-    domain::json::parse(text.trim()).map_err(|e| match e.starts_with("EOF") {
+    pintle_domain::json::parse(text.trim()).map_err(|e| match e.starts_with("EOF") {
         true => ProviderError::cut("the end of its JSON"),
         false => ProviderError::fatal(format!("the answer is not valid JSON: {e}")),
     })
 }
 
 /// Reads the JSON of one event; broken JSON at the very end means that the stream was cut.
-pub(crate) async fn event_json(data: &str, events: &mut Events) -> Result<domain::json::Value, ProviderError> {
-    match domain::json::parse(data) {
+pub(crate) async fn event_json(data: &str, events: &mut Events) -> Result<pintle_domain::json::Value, ProviderError> {
+    match pintle_domain::json::parse(data) {
         Ok(value) => Ok(value),
         Err(_) if events.at_end().await => Err(ProviderError::cut("the end of its last event")),
         Err(e) => Err(ProviderError::fatal(format!("an event of the answer is not valid JSON: {e}"))),
@@ -169,6 +169,6 @@ pub(crate) async fn event_json(data: &str, events: &mut Events) -> Result<domain
 /// # Errors
 /// When there are no root certificates for an `https` address.
 pub fn http_client(url: &Url, connect_timeout: Duration) -> Result<reqwest::Client, ProviderError> {
-    egress::client_for(url, connect_timeout, None)
+    pintle_egress::client_for(url, connect_timeout, None)
         .map_err(|error| ProviderError::fatal(format!("no HTTP client: {error}")))
 }

@@ -6,8 +6,8 @@
 
 use std::borrow::Cow;
 
-use domain::json::{Value, json};
-use domain::message::Message;
+use pintle_domain::json::{Value, json};
+use pintle_domain::message::Message;
 
 use crate::{Delta, OnDelta};
 

@@ -19,9 +19,9 @@
 
 use std::borrow::Cow;
 
-use domain::json::{Object, Rendered, Value, json};
-use domain::llm::{LlmReply, LlmRequest, ToolDef};
-use domain::message::{CallPart, Message, Role};
+use pintle_domain::json::{Object, Rendered, Value, json};
+use pintle_domain::llm::{LlmReply, LlmRequest, ToolDef};
+use pintle_domain::message::{CallPart, Message, Role};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -239,7 +239,9 @@ mod tests {
     use crate::lower::tests::strictest;
 
     fn request(messages: Vec<Message>, tools: Vec<ToolDef>, options: &str) -> LlmRequest {
-        let Value::Object(options) = domain::json::parse(options).unwrap() else { panic!("options are an object") };
+        let Value::Object(options) = pintle_domain::json::parse(options).unwrap() else {
+            panic!("options are an object")
+        };
         LlmRequest {
             model: "p/m".into(),
             messages: messages.into_iter().map(Rendered::new).collect(),

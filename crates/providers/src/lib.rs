@@ -14,9 +14,9 @@
 
 use std::time::Duration;
 
-use domain::checkpoint::runtime::RetryReason;
-use domain::llm::{LlmReply, LlmRequest};
 use futures_util::future::BoxFuture;
+use pintle_domain::checkpoint::runtime::RetryReason;
+use pintle_domain::llm::{LlmReply, LlmRequest};
 
 pub mod openai;
 pub mod json_schema;

@@ -22,9 +22,9 @@
 
 use std::borrow::Cow;
 
-use domain::json::Rendered;
-use domain::ledger::MessageSource;
-use domain::message::{FROM_HOOK, Lifetime, Message, Role};
+use pintle_domain::json::Rendered;
+use pintle_domain::ledger::MessageSource;
+use pintle_domain::message::{FROM_HOOK, Lifetime, Message, Role};
 
 use crate::capabilities::{Capabilities, MidSystem};
 use crate::lower::forms::{Form, Item};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use domain::message::Message;
+use pintle_domain::message::Message;
 
 /// One entry of `media`, as a wire form has to tell it apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub(crate) fn with_notes(text: &str, notes: Vec<String>) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::message::Role;
+    use pintle_domain::message::Role;
 
     #[test]
     fn media_are_told_apart() {

@@ -32,9 +32,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use domain::llm::{LlmReply, LlmRequest};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use pintle_domain::llm::{LlmReply, LlmRequest};
 use reqwest::header::AUTHORIZATION;
 
 use crate::abilities::Abilities;

@@ -1,6 +1,6 @@
 //! What would be sent, without sending it.
 
-use domain::llm::LlmRequest;
+use pintle_domain::llm::LlmRequest;
 
 use crate::abilities::Abilities;
 use crate::lower::TurnPosition;

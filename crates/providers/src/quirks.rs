@@ -10,7 +10,7 @@
 //! A name is matched by its beginning; the first line counts, and a model that no line names is an ordinary one.
 //! Vendors: OpenAI's guide to reasoning models, Anthropic's migration guides, both as of November 2026.
 
-use domain::json::Object;
+use pintle_domain::json::Object;
 
 /// The usual name of the bound of an answer.
 const MAX_TOKENS: &str = "max_tokens";

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::checkpoint::runtime::RetryReason;
+use pintle_domain::checkpoint::runtime::RetryReason;
 
 use crate::ProviderError;
 

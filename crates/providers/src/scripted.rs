@@ -31,12 +31,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use domain::checkpoint::runtime::RetryReason;
-use domain::json::json;
-use domain::llm::{LlmReply, LlmRequest};
-use domain::message::{CallPart, ProviderData};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use pintle_domain::checkpoint::runtime::RetryReason;
+use pintle_domain::json::json;
+use pintle_domain::llm::{LlmReply, LlmRequest};
+use pintle_domain::message::{CallPart, ProviderData};
 
 use crate::scripted::file::{ErrorKind, Failure, Reply, Script};
 use crate::spec::{ProviderSpec, WireKind};

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes, BytesMut};
-use domain::checkpoint::runtime::RetryReason;
-use egress::sse::{BYTE_ORDER_MARK, Splitter, SseError};
 use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt};
+use pintle_domain::checkpoint::runtime::RetryReason;
+use pintle_egress::sse::{BYTE_ORDER_MARK, Splitter, SseError};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{ProviderError, failure};

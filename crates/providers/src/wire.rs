@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::llm::LlmRequest;
+use pintle_domain::llm::LlmRequest;
 use reqwest::Url;
 
 use crate::abilities::Abilities;

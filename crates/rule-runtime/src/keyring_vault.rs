@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use domain::id::{HookId, TenantId};
-use rules::admin::SealingVault;
-use rules::handler::Vault;
-use store::keyring::{Form, Keyring, SealedPlace};
+use pintle_domain::id::{HookId, TenantId};
+use pintle_rules::admin::SealingVault;
+use pintle_rules::handler::Vault;
+use pintle_store::keyring::{Form, Keyring, SealedPlace};
 
 /// Opens and seals the secrets of rows.
 pub struct KeyringVault(pub Arc<Keyring>);
@@ -43,8 +43,8 @@ impl Vault for KeyringVault {
 
 #[cfg(test)]
 mod tests {
-    use store::keyring::KeySource;
-    use testkit::log::Log;
+    use pintle_store::keyring::KeySource;
+    use pintle_testkit::log::Log;
 
     use super::*;
 

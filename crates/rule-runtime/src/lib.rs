@@ -8,21 +8,23 @@ mod scripts;
 
 use std::sync::{Arc, Weak};
 
-use domain::id::{SENTINEL_TENANT, TenantId};
-use domain::rule::Edition;
-use egress::{Egress, KeepAlive};
-use engine::Engine;
-use engine::approvals::SystemClock;
-use engine::live_rules::LiveRules;
-use rules::admin::{AgentInfoOf, OwnsSession, RuleAdmin, RuleAdminServices};
-use rules::cache::{AgentNames, RuleCache};
-use rules::handler::{CommandEnv, Evaluator, JudgeSettings, Judges, ObserverPool, Outbox, PoolLimits, RuleServices};
-use rules::http::HttpSender;
-use store::Store;
-use store::keyring::Keyring;
+use pintle_domain::id::{SENTINEL_TENANT, TenantId};
+use pintle_domain::rule::Edition;
+use pintle_egress::{Egress, KeepAlive};
+use pintle_engine::Engine;
+use pintle_engine::approvals::SystemClock;
+use pintle_engine::live_rules::LiveRules;
+use pintle_rules::admin::{AgentInfoOf, OwnsSession, RuleAdmin, RuleAdminServices};
+use pintle_rules::cache::{AgentNames, RuleCache};
+use pintle_rules::handler::{
+    CommandEnv, Evaluator, JudgeSettings, Judges, ObserverPool, Outbox, PoolLimits, RuleServices,
+};
+use pintle_rules::http::HttpSender;
+use pintle_store::Store;
+use pintle_store::keyring::Keyring;
 
 pub use keyring_vault::{KeyringVault, TABLE};
-pub use sandbox::Launcher;
+pub use pintle_sandbox::Launcher;
 pub use scripts::check_script;
 
 use scripts::scripts;
@@ -128,7 +130,7 @@ fn slug_of(live: &Weak<LiveRules>, tenant: &TenantId) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use engine::live_rules::RulesByTenant;
+    use pintle_engine::live_rules::RulesByTenant;
 
     use super::*;
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use rules::handler::{ScriptCall, ScriptFailure, ScriptResult, Scripts};
-use sandbox::{CompileError, Launcher, Sandbox, ScriptFault};
+use pintle_rules::handler::{ScriptCall, ScriptFailure, ScriptResult, Scripts};
+use pintle_sandbox::{CompileError, Launcher, Sandbox, ScriptFault};
 
 /// The message about a script where nothing can run it.
 const NO_WORKER: &str = "there is no program here that runs scripts";
@@ -39,7 +39,7 @@ impl Scripts for SandboxScripts {
     fn run<'a>(&'a self, call: ScriptCall<'a>) -> BoxFuture<'a, ScriptResult> {
         Box::pin(async move {
             let ScriptCall { tenant, duty, source, event, timeout, budget } = call;
-            let ran = self.0.run(sandbox::ScriptRun { tenant, duty, source, event, timeout, budget }).await;
+            let ran = self.0.run(pintle_sandbox::ScriptRun { tenant, duty, source, event, timeout, budget }).await;
             ScriptResult { returned: ran.returned.map_err(failure), log: ran.log, waited: ran.waited }
         })
     }

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use cel::{Context, Program, Value as Cel};
-use domain::condition::{Condition as _, ConditionInput};
-use domain::json::{Object, Value};
+use pintle_domain::condition::{Condition as _, ConditionInput};
+use pintle_domain::json::{Object, Value};
 use pintle_rules::condition::{Compiled, compile};
 use report::{Report, Side};
 

@@ -7,15 +7,15 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use domain::checkpoint::{PreToolUse, Subject};
-use domain::condition::{Condition as _, ConditionInput};
-use domain::id::{CallId, EventId, TurnId};
-use domain::identity::Identity;
-use domain::json::{Object, Value, json};
-use domain::tool::ToolCall;
 use gungraun::prelude::*;
 use gungraun::{Callgrind, Dhat, main};
 use jiff::Timestamp;
+use pintle_domain::checkpoint::{PreToolUse, Subject};
+use pintle_domain::condition::{Condition as _, ConditionInput};
+use pintle_domain::id::{CallId, EventId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::tool::ToolCall;
 use pintle_rules::condition::{Compiled, compile};
 use pintle_rules::payload::of_subject;
 use pintle_rules::reply::{Exit, HandlerReply, stdout};

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use bytes::Bytes;
-use egress::{Allow, Egress, KeepAlive, Resolver, SystemResolver};
-use engine::Deadlines;
 use futures_util::future::BoxFuture;
+use pintle_egress::{Allow, Egress, KeepAlive, Resolver, SystemResolver};
+use pintle_engine::Deadlines;
 use pintle_rules::http::{Delivery, HttpSender, HttpSpec};
 use report::{Report, Side, shown};
 use tokio::runtime::Runtime;

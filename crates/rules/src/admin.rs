@@ -6,14 +6,14 @@
 
 use std::sync::Arc;
 
-use domain::checkpoint::AgentInfo;
-use domain::id::{AgentId, HookId, TenantId};
-use domain::store::{Actor, BudgetStore, ExecutionStore, RuleStore, StoreError};
 use jiff::Timestamp;
+use pintle_domain::checkpoint::AgentInfo;
+use pintle_domain::id::{AgentId, HookId, TenantId};
+use pintle_domain::store::{Actor, BudgetStore, ExecutionStore, RuleStore, StoreError};
 
 use crate::cache::{AgentNames, RuleCache};
 use crate::handler::RuleServices;
-use engine::approvals::Clock;
+use pintle_engine::approvals::Clock;
 
 mod adding;
 mod calling;

@@ -6,12 +6,12 @@ mod manifest;
 mod seed;
 mod starter;
 
-use domain::breaker::BreakerPolicy;
-use domain::checkpoint::CheckpointKind;
-use domain::id::{HookId, TenantId};
-use domain::json::{Object, json};
-use domain::rule::{Fallback, HandlerType, HookScope, Rule, Source};
 use jiff::Timestamp;
+use pintle_domain::breaker::BreakerPolicy;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::json::{Object, json};
+use pintle_domain::rule::{Fallback, HandlerType, HookScope, Rule, Source};
 
 pub use manifest::ManifestError;
 pub use seed::{BY_CONFIG, Seed, SeedWrite, plan};

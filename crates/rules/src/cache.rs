@@ -8,19 +8,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use domain::anchor::RuleDoubt;
-use domain::breaker::BreakerRun;
-use domain::hook::Hook;
-use domain::id::{AgentId, HookId, TenantId};
-use domain::rule::{HookScope, Rule, Source};
-use domain::store::{OpenBreaker, RuleStore, StoreError, StoredRules};
+use pintle_domain::anchor::RuleDoubt;
+use pintle_domain::breaker::BreakerRun;
+use pintle_domain::hook::Hook;
+use pintle_domain::id::{AgentId, HookId, TenantId};
+use pintle_domain::rule::{HookScope, Rule, Source};
+use pintle_domain::store::{OpenBreaker, RuleStore, StoreError, StoredRules};
 use tokio_util::sync::CancellationToken;
 
 use crate::handler::RuleServices;
 use crate::team::is_of_team;
-use engine::approvals::{Clock, SystemClock};
-use engine::hook_set::Mounted;
-use engine::live_rules::{LiveRules, RulesByTenant};
+use pintle_engine::approvals::{Clock, SystemClock};
+use pintle_engine::hook_set::Mounted;
+use pintle_engine::live_rules::{LiveRules, RulesByTenant};
 
 mod breaking;
 mod excepting;

@@ -9,8 +9,8 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use cel::parser::PrattParser;
-use domain::condition::{Condition, ConditionInput};
-use domain::matcher::Matcher;
+use pintle_domain::condition::{Condition, ConditionInput};
+use pintle_domain::matcher::Matcher;
 
 use fault::{Fault, shown};
 use kind::Kind;

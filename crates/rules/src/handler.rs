@@ -6,18 +6,18 @@
 
 use std::sync::Arc;
 
-use domain::account::HandlerAnswer;
-use domain::checkpoint::{Notice, Reply, Subject};
-use domain::fault::Fault;
-use domain::hook::{Family, Hook};
-use domain::id::{HookId, TenantId};
-use domain::rule::{Edition, HandlerType};
-use domain::shell::ShellFacts;
 use futures_util::future::BoxFuture;
+use pintle_domain::account::HandlerAnswer;
+use pintle_domain::checkpoint::{Notice, Reply, Subject};
+use pintle_domain::fault::Fault;
+use pintle_domain::hook::{Family, Hook};
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::rule::{Edition, HandlerType};
+use pintle_domain::shell::ShellFacts;
 
 use self::answer::Failure;
 use self::running::RunResult;
-use engine::handler::{Handler, HookCall, NoticeViews};
+use pintle_engine::handler::{Handler, HookCall, NoticeViews};
 
 mod answer;
 mod argv;

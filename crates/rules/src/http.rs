@@ -18,9 +18,9 @@ pub use self::fault::HttpFault;
 pub use self::headers::check_header;
 pub use self::signature::SigningSecret;
 pub use self::timer::Timer;
-use egress::KeepAlive;
-use engine::approvals::{Clock, SystemClock};
-use engine::deadlines::Deadlines;
+use pintle_egress::KeepAlive;
+use pintle_engine::approvals::{Clock, SystemClock};
+use pintle_engine::deadlines::Deadlines;
 
 /// Largest reply that is read, in bytes. Source: the protocol.
 pub const MAX_REPLY_BYTES: usize = 1 << 20;
@@ -158,7 +158,7 @@ impl std::fmt::Debug for HttpSpec {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
         f.debug_struct("HttpSpec")
-            .field("url", &domain::shown_url::shown_url(&self.url))
+            .field("url", &pintle_domain::shown_url::shown_url(&self.url))
             .field("headers", &names)
             .field("signed", &self.signing_secret.is_some())
             .field("strict", &self.strict)

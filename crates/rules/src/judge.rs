@@ -9,9 +9,9 @@
 
 use std::borrow::Cow;
 
-use domain::json::{Object, Rendered, Value, canonical, json};
-use domain::llm::{LlmRequest, ToolDef};
-use domain::message::{Message, Role};
+use pintle_domain::json::{Object, Rendered, Value, canonical, json};
+use pintle_domain::llm::{LlmRequest, ToolDef};
+use pintle_domain::message::{Message, Role};
 
 use super::reply::DECIDE;
 

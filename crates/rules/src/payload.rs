@@ -5,19 +5,19 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use domain::checkpoint::runtime::TurnStatus;
-use domain::checkpoint::{
+use jiff::Timestamp;
+use pintle_domain::checkpoint::runtime::TurnStatus;
+use pintle_domain::checkpoint::{
     Checkpoint as _, CheckpointKind, Facts, Notice, ObservedEvent, RuleSubject, SubagentStart, Subject,
 };
-use domain::id::{CallId, EventId, SessionId, agent_uuid};
-use domain::identity::Identity;
-use domain::shell::ShellFacts;
-use domain::tool::ToolOutput;
-use jiff::Timestamp;
+use pintle_domain::id::{CallId, EventId, SessionId, agent_uuid};
+use pintle_domain::identity::Identity;
+use pintle_domain::shell::ShellFacts;
+use pintle_domain::tool::ToolOutput;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use dialects::compact::Json;
+use pintle_dialects::compact::Json;
 
 /// Longest output of a tool and longest final text that is sent, in bytes. Source: the published format of payloads.
 pub const MAX_OUTPUT_BYTES: usize = 64 * 1024;
@@ -277,12 +277,12 @@ fn millis(took: std::time::Duration) -> u64 {
 mod tests {
     use std::sync::Arc;
 
-    use domain::checkpoint::user_prompt_submit::InputKind;
-    use domain::checkpoint::{PreToolUse, UserPromptSubmit};
-    use domain::id::{TenantId, TurnId};
-    use domain::identity::ForeignEvent;
-    use domain::json::{Object, Value, json};
-    use domain::tool::ToolCall;
+    use pintle_domain::checkpoint::user_prompt_submit::InputKind;
+    use pintle_domain::checkpoint::{PreToolUse, UserPromptSubmit};
+    use pintle_domain::id::{TenantId, TurnId};
+    use pintle_domain::identity::ForeignEvent;
+    use pintle_domain::json::{Object, Value, json};
+    use pintle_domain::tool::ToolCall;
 
     use super::*;
 
@@ -345,7 +345,8 @@ mod tests {
 
     #[test]
     fn what_a_foreign_agent_said_is_there_for_all_that_rules_are_sent() {
-        let raw = domain::json::parse(r#"{"permission_mode":"plan","n":1.50}"#).unwrap().as_object().unwrap().clone();
+        let raw =
+            pintle_domain::json::parse(r#"{"permission_mode":"plan","n":1.50}"#).unwrap().as_object().unwrap().clone();
         let foreign =
             ForeignEvent { host: "claude".into(), event: "PreToolUse".into(), raw, ..ForeignEvent::default() };
         let who = Identity { foreign: Some(Arc::new(foreign)), ..who() };

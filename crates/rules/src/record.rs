@@ -5,12 +5,12 @@
 //! `handler` with its `config`, 4 words and times, 5 defaults, 6 conditions and sizes. A change ([`patch`]) is laid
 //! over the record that is there, and the whole goes the same way.
 
-use domain::breaker::BreakerPolicy;
-use domain::checkpoint::CheckpointKind;
-use domain::id::{HookId, TenantId, agent_uuid};
-use domain::json::{Object, Value};
-use domain::rule::{Edition, Fallback, HandlerType, HookScope, Rule, Source};
-use domain::store::Tenant;
+use pintle_domain::breaker::BreakerPolicy;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::id::{HookId, TenantId, agent_uuid};
+use pintle_domain::json::{Object, Value};
+use pintle_domain::rule::{Edition, Fallback, HandlerType, HookScope, Rule, Source};
+use pintle_domain::store::Tenant;
 
 mod config;
 mod draft;

@@ -4,9 +4,9 @@
 //! evaluating model by its calls ([`decide`]), a script by what it returns ([`script`]). Whatever cannot be read is a
 //! [`ReplyFault`], never an allow. What an answer wants to change is read by [`rewrite()`].
 
-use domain::checkpoint::CheckpointKind;
-use domain::fault::FaultKind;
-use domain::json::Object;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::fault::FaultKind;
+use pintle_domain::json::Object;
 
 mod evaluator;
 mod http;

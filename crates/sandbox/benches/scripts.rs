@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use against::Target;
 use anyhow::{Result, anyhow};
-use domain::checkpoint::Duty;
+use pintle_domain::checkpoint::Duty;
 use pintle_sandbox::{Launcher, Sandbox, ScriptRun, limits};
 use report::{Report, Side, shown};
 use rquickjs::{Context, Function, Runtime, Value};
@@ -60,7 +60,7 @@ fn main() -> Result<()> {
         let small =
             r#"{"toolName":"exec","toolInput":{"cmd":"ls -la"},"rawInput":"write to a@example.org or +4915112345678"}"#;
         let text = "write to a@example.org, or not; ".repeat(2000);
-        let large = domain::json::json!({"toolInput": {"cmd": text}, "rawInput": text}).to_string();
+        let large = pintle_domain::json::json!({"toolInput": {"cmd": text}, "rawInput": text}).to_string();
         let long = format!("{GUARD}\n{}", "function unused(a, b) { return a + b * 2; }\n".repeat(500));
         let cases = [
             ("script: guard", GUARD, small),
@@ -161,7 +161,7 @@ fn in_process(source: &str, event: &str) -> Result<()> {
         let handle: Function<'_> = ctx.globals().get("handle")?;
         let returned: Value<'_> = handle.call((event,))?;
         let text = ctx.json_stringify(returned)?.ok_or_else(|| anyhow!("nothing was returned"))?;
-        let object: domain::json::Object = serde_json::from_str(&text.to_string()?)?;
+        let object: pintle_domain::json::Object = serde_json::from_str(&text.to_string()?)?;
         anyhow::ensure!(object.contains_key("decision"), "no decision");
         Ok(())
     })

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use domain::checkpoint::Duty;
-use domain::json;
-use domain::json::Value;
+use pintle_domain::checkpoint::Duty;
+use pintle_domain::json;
+use pintle_domain::json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout, timeout_at};
 

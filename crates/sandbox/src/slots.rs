@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use domain::checkpoint::Duty;
+use pintle_domain::checkpoint::Duty;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::limits;

@@ -7,9 +7,9 @@
 use std::hint::black_box;
 use std::path::Path;
 
-use domain::shell::{ShellFacts, ShellKind, ShellText};
 use gungraun::prelude::*;
 use gungraun::{Callgrind, Dhat, main};
+use pintle_domain::shell::{ShellFacts, ShellKind, ShellText};
 use pintle_shell::facts;
 
 fn read(text: &str) -> ShellFacts {

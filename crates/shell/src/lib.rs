@@ -23,7 +23,7 @@ mod syntax;
 
 use std::path::Path;
 
-use domain::shell::{ShellFacts, ShellText};
+use pintle_domain::shell::{ShellFacts, ShellText};
 
 /// What `text` would do, as far as reading it can tell.
 ///

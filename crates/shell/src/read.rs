@@ -9,7 +9,7 @@ mod simple;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use domain::shell::{ShellCommand, ShellFacts, ShellKind, ShellText};
+use pintle_domain::shell::{ShellCommand, ShellFacts, ShellKind, ShellText};
 
 use crate::bounds;
 use crate::parse;

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, FileType, FileTypeExt as _, OpenOptions, OpenOptionsExt as _};
-use domain::nearest::nearest;
-use domain::skill::finding::FileRefusal;
-use domain::skill::seal::SkillSeal;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
+use pintle_domain::nearest::nearest;
+use pintle_domain::skill::finding::FileRefusal;
+use pintle_domain::skill::seal::SkillSeal;
 
 /// Most entries of a folder that are looked at where names are listed: a folder of more is not a folder of texts.
 const MAX_LISTED: usize = 4096;

@@ -17,11 +17,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dialects::skill::manifest::AgentView;
-use domain::skill::SkillHook;
-use domain::skill::finding::{FileRefusal, Finding, FindingCode};
-use domain::skill::scan::{Scan, Skill};
-use domain::skill::seal::SkillSeal;
+use pintle_dialects::skill::manifest::AgentView;
+use pintle_domain::skill::SkillHook;
+use pintle_domain::skill::finding::{FileRefusal, Finding, FindingCode};
+use pintle_domain::skill::scan::{Scan, Skill};
+use pintle_domain::skill::seal::SkillSeal;
 
 pub use self::choosing::{fitting, is_glob, is_skill};
 use self::folder::BODY;

@@ -5,16 +5,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dialects::skill::manifest::{self, MAX_MANIFEST_BYTES, Manifest, ManifestContext, ManifestEntry};
-use dialects::skill::name;
-use dialects::skill::text::{self, LONG_TEXT_BYTES, MAX_TEXT_BYTES};
-use domain::nearest::nearest;
+use pintle_dialects::skill::manifest::{self, MAX_MANIFEST_BYTES, Manifest, ManifestContext, ManifestEntry};
+use pintle_dialects::skill::name;
+use pintle_dialects::skill::text::{self, LONG_TEXT_BYTES, MAX_TEXT_BYTES};
+use pintle_domain::nearest::nearest;
 
 use crate::front;
-use domain::skill::SkillHook;
-use domain::skill::finding::{FileRefusal, Finding, FindingCode};
-use domain::skill::scan::Skill;
-use domain::skill::seal::SkillSeal;
+use pintle_domain::skill::SkillHook;
+use pintle_domain::skill::finding::{FileRefusal, Finding, FindingCode};
+use pintle_domain::skill::scan::Skill;
+use pintle_domain::skill::seal::SkillSeal;
 
 use super::SkillSelection;
 use super::choosing::{SkillPlace, is_glob, is_skill};

@@ -9,11 +9,11 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use agent::{Conversation, TextRequest, TurnHandle, UserOutput};
 use anyhow::{Context as _, Result, ensure};
-use host::config::{Env, LoadOptions, load};
-use host::host::Host;
-use host::ready_agent::ReadyAgent;
+use pintle_agent::{Conversation, TextRequest, TurnHandle, UserOutput};
+use pintle_host::config::{Env, LoadOptions, load};
+use pintle_host::host::Host;
+use pintle_host::ready_agent::ReadyAgent;
 use tokio::process::Command;
 use tokio::task::JoinSet;
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use soak::Plan;
+use pintle_soak::Plan;
 
 fn main() -> ExitCode {
     match run() {
@@ -26,15 +26,15 @@ fn run() -> Result<bool> {
         && word == "floor"
     {
         let say = |address: &str| drop(writeln!(std::io::stdout(), "{address}"));
-        return soak::floor(model.clone(), say).map(|()| true);
+        return pintle_soak::floor(model.clone(), say).map(|()| true);
     }
     if let [word, home, turns, rounds] = words.as_slice()
         && word == "alone"
     {
-        return soak::alone(home.as_ref(), turns.parse()?, rounds.parse()?).map(|()| true);
+        return pintle_soak::alone(home.as_ref(), turns.parse()?, rounds.parse()?).map(|()| true);
     }
     let plan = plan(&words)?;
-    let report = soak::run(&plan)?;
+    let report = pintle_soak::run(&plan)?;
     write!(std::io::stdout(), "{report}")?;
     for why in report.heard.failed.iter().take(10) {
         eprintln!("failed: {why}");

@@ -12,24 +12,24 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use domain::execution::Execution;
-use domain::id::HookId;
-use domain::identity::Identity;
-use domain::record::EventRecord;
-use domain::store::RecordStore;
-use domain::verdict::VerdictKind;
-use engine::Deadlines;
-use engine::evidence::Evidence;
 use futures_util::future::try_join_all;
+use pintle_domain::execution::Execution;
+use pintle_domain::id::HookId;
+use pintle_domain::identity::Identity;
+use pintle_domain::record::EventRecord;
+use pintle_domain::store::RecordStore;
+use pintle_domain::verdict::VerdictKind;
+use pintle_engine::Deadlines;
+use pintle_engine::evidence::Evidence;
 use pintle_store::keyring::signing::SigningKey;
 use pintle_store::keyring::{KEY_FILE, KeySource, Keyring};
 use pintle_store::sqlite::MAX_GROUP_BATCHES;
 use pintle_store::{Durability, Sqlite, StoreKeys};
+use pintle_testkit::conformance::audit::cleared;
+use pintle_testkit::conformance::executions::{by, ran, said};
 use report::{Report, shown};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
-use testkit::conformance::audit::cleared;
-use testkit::conformance::executions::{by, ran, said};
 use tokio_util::task::TaskTracker;
 
 #[expect(dead_code, reason = "it is shared, and absolute figures are for others")]
@@ -150,7 +150,7 @@ impl Bench {
         Connection::open(&blank)?.execute_batch(&format!(
             "INSERT INTO agent_hooks (id, tenant_id, event, handler_type, scope) VALUES \
              ('{hook}', '{}', 'pre_tool_use', 'script', 'tenant')",
-            domain::id::DEFAULT_TENANT
+            pintle_domain::id::DEFAULT_TENANT
         ))?;
         Ok(Self { folder, sealing, hook, blank })
     }

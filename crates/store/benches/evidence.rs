@@ -8,17 +8,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use domain::checkpoint::CheckpointKind;
-use domain::id::{CallId, TurnId};
-use domain::identity::Identity;
-use domain::json::json;
-use domain::record::{EventRecord, EventRuling, HookOutcome};
-use domain::store::{RecordQuery, TenantScope};
-use domain::verdict::VerdictKind;
 use jiff::{Timestamp, ToSpan as _};
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::id::{CallId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::json;
+use pintle_domain::record::{EventRecord, EventRuling, HookOutcome};
+use pintle_domain::store::{RecordQuery, TenantScope};
+use pintle_domain::verdict::VerdictKind;
 use pintle_store::{Durability, Sqlite, Store};
+use pintle_testkit::conformance::store::{event, hook, keep};
 use report::{Report, shown};
-use testkit::conformance::store::{event, hook, keep};
 
 #[expect(dead_code, reason = "it is shared, and ratios of exchanges are for others")]
 #[path = "../../process/benches/hooks/report.rs"]

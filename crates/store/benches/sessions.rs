@@ -11,12 +11,12 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
-use domain::checkpoint::runtime::{ToolExecution, TurnStatus};
-use domain::id::{AgentId, SessionId, TenantId, TurnId};
-use domain::message::{CallPart, Message, Role};
-use domain::session::{JournalEntry, ReleaseReason, Session};
-use domain::store::{JournalAppend, SessionKey, SessionStore};
-use domain::turn::{Fact, ModelAnswer};
+use pintle_domain::checkpoint::runtime::{ToolExecution, TurnStatus};
+use pintle_domain::id::{AgentId, SessionId, TenantId, TurnId};
+use pintle_domain::message::{CallPart, Message, Role};
+use pintle_domain::session::{JournalEntry, ReleaseReason, Session};
+use pintle_domain::store::{JournalAppend, SessionKey, SessionStore};
+use pintle_domain::turn::{Fact, ModelAnswer};
 use pintle_store::{Durability, Sqlite};
 use report::{Report, shown};
 

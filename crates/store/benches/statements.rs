@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 
 use anyhow::{Context as _, ensure};
-use domain::store::RecordStore as _;
+use pintle_domain::store::RecordStore as _;
 use pintle_store::{Durability, Sqlite};
+use pintle_testkit::conformance::audit::cleared;
 use rusqlite::auto_extension::{init_auto_extension, register_auto_extension};
 use rusqlite::trace::{TraceEvent, TraceEventCodes};
 use rusqlite::{Connection, ffi};
-use testkit::conformance::audit::cleared;
 
 /// Calls that are recorded, each when the one before is.
 const CALLS: usize = 100;
@@ -42,7 +42,7 @@ fn count() -> anyhow::Result<()> {
     for (durability, name) in [(Durability::Commit, "commit"), (Durability::BeforeEffect, "before_effect")] {
         let [statements, syncs] = kept(durability, if counts { CALLS } else { 1 })?;
         for (unit, count) in [("statements", statements), ("syncs", syncs)].into_iter().filter(|_| counts) {
-            let line = domain::json::json!({
+            let line = pintle_domain::json::json!({
                 "unit": unit,
                 "case": format!("records/{CALLS}_calls/{name}"),
                 "count": count,

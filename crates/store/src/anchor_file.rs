@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use domain::anchor::{Anchor, AnchorStanding, AnchoredRule};
-use domain::audit::ChainHead;
-use domain::hex::hex;
-use domain::id::TenantId;
-use domain::shown_url::shown_url;
-use domain::store::StoreError;
+use pintle_domain::anchor::{Anchor, AnchorStanding, AnchoredRule};
+use pintle_domain::audit::ChainHead;
+use pintle_domain::hex::hex;
+use pintle_domain::id::TenantId;
+use pintle_domain::shown_url::shown_url;
+use pintle_domain::store::StoreError;
 use sha2::{Digest as _, Sha256};
 
 use crate::file_lock::FileLock;

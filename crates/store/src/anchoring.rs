@@ -1,12 +1,12 @@
 //! A store compared with its anchor: when its rules are read, before they change, and when somebody takes it as it is.
 
-use domain::anchor::{
+use pintle_domain::anchor::{
     Anchor, AnchorStanding, AnchoredChain, ChainSeen, Comparison, DoubtKind, RuleDoubt, StoreSeen, compare,
 };
-use domain::audit::{AuditKind, ChangeKey};
-use domain::id::{HookId, TenantId};
-use domain::json::canonical;
-use domain::store::{Actor, IdentityChange, StoreAcceptance, StoreError, StoredRules, Tenant};
+use pintle_domain::audit::{AuditKind, ChangeKey};
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::json::canonical;
+use pintle_domain::store::{Actor, IdentityChange, StoreAcceptance, StoreError, StoredRules, Tenant};
 
 use crate::anchor_file::AnchorFile;
 use crate::database::Database;

@@ -1,7 +1,7 @@
 //! JSON in a column: what is written can be read again, within the same bounds.
 
-use domain::json::depth;
-use domain::store::MAX_ROW_DEPTH;
+use pintle_domain::json::depth;
+use pintle_domain::store::MAX_ROW_DEPTH;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use domain::store::{
+use pintle_domain::store::{
     IdleStore, NullSubscription, OnRulesChanged, RuleSubscription, SessionHold, SessionKey, StoreError,
 };
 

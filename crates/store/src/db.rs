@@ -6,9 +6,9 @@
 
 use std::borrow::Cow;
 
-use domain::store::StoreError;
 use jiff::Timestamp;
 use jiff::fmt::temporal::DateTimePrinter;
+use pintle_domain::store::StoreError;
 
 /// The dialect of the SQL, where there is a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,19 +1,19 @@
 //! From a record of the engine to what it adds to the history of executions and to the audit chain. Made before a
 //! transaction begins, since others wait for that.
 
-use domain::audit::{AuditKind, DraftEntry, MAX_BODY_BYTES};
-use domain::checkpoint::{CheckpointKind, Duty};
-use domain::clearing::CLEARING;
-use domain::execution::{Execution, KeptOutput, redacted};
-use domain::fault::Cause;
-use domain::hex::hex;
-use domain::id::{CallId, HookId, TenantId, TurnId};
-use domain::json::{Members, Object, Value, canonical};
-use domain::record::EventRecord;
-use domain::rule::AGENT_EVENTS;
-use domain::store::{Actor, StoreError, StoredCall};
-use domain::verdict::VerdictKind;
 use jiff::Timestamp;
+use pintle_domain::audit::{AuditKind, DraftEntry, MAX_BODY_BYTES};
+use pintle_domain::checkpoint::{CheckpointKind, Duty};
+use pintle_domain::clearing::CLEARING;
+use pintle_domain::execution::{Execution, KeptOutput, redacted};
+use pintle_domain::fault::Cause;
+use pintle_domain::hex::hex;
+use pintle_domain::id::{CallId, HookId, TenantId, TurnId};
+use pintle_domain::json::{Members, Object, Value, canonical};
+use pintle_domain::record::EventRecord;
+use pintle_domain::rule::AGENT_EVENTS;
+use pintle_domain::store::{Actor, StoreError, StoredCall};
+use pintle_domain::verdict::VerdictKind;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
@@ -128,7 +128,7 @@ fn decision(event: &EventRecord) -> Result<Note, StoreError> {
     data.text("agent_id", Some(who.agent_id.as_str()));
     // What ran is told by the digest of its permit; what did not run stands nowhere else in the chain.
     let refused = event.input.as_ref().filter(|_| event.ruling.stops()).map(|arguments| StoredCall::of(arguments));
-    if let Some(Ok(Value::Object(call))) = refused.map(domain::json::to_value) {
+    if let Some(Ok(Value::Object(call))) = refused.map(pintle_domain::json::to_value) {
         data.object("call", &call);
     }
     data.text("checkpoint", Some(event.checkpoint.name()));

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use domain::json::{Number, Object, Value};
-use domain::shown_url::shown_url;
-use domain::store::StoreError;
+use pintle_domain::json::{Number, Object, Value};
+use pintle_domain::shown_url::shown_url;
+use pintle_domain::store::StoreError;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 use url::Url;
@@ -210,8 +210,8 @@ fn json(value: ValueRef<'_>) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use domain::json::json;
-    use testkit::postgres::Server;
+    use pintle_domain::json::json;
+    use pintle_testkit::postgres::Server;
 
     use super::*;
 

@@ -5,8 +5,8 @@
 //! longer than it takes, which are written as a marked string. What stays lost is the order of members; no two
 //! objects that differ in nothing else are told apart anywhere.
 
-use domain::json::{Number, Value};
-use domain::store::MAX_ROW_DEPTH;
+use pintle_domain::json::{Number, Value};
+use pintle_domain::store::MAX_ROW_DEPTH;
 
 use crate::body;
 use crate::db::Dialect;

@@ -15,9 +15,9 @@ pub mod signing;
 
 use std::fmt;
 
-use domain::approval::ApprovalKey;
-use domain::audit::ChangeKey;
-use domain::history::HistoryKey;
+use pintle_domain::approval::ApprovalKey;
+use pintle_domain::audit::ChangeKey;
+use pintle_domain::history::HistoryKey;
 use ring::rand::{SecureRandom, SystemRandom};
 use zeroize::Zeroizing;
 

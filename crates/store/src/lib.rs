@@ -12,6 +12,7 @@
 //! | `evidence`, `body`, `jsonb`, `progress`, `refusal` | evidence from records, JSON in columns, side effects of journal entries, error texts |
 //! | `keyring`, `sealing`, `rotation` | secrets in rows, the keys, and changing them |
 //! | `anchor_file`, `anchoring` | compares a store with its anchor |
+//! | `lock_order`, `file_lock` | in which order locks are taken, and for how long those of files are waited for |
 //! | `room`, `timing`, `rules`, `place`, `serving`, `foreign` | backpressure, hook timings, rule changes, locks, other programs' databases |
 
 pub mod anchor_file;
@@ -45,17 +46,17 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use domain::id::{EventId, TenantId, TurnId};
-use domain::json::Object;
-use domain::node::NodeKeys;
-use domain::rule::Rule;
-use domain::shown_url::shown_url;
-use domain::store::{
+use jiff::Timestamp;
+use pintle_domain::id::{EventId, TenantId, TurnId};
+use pintle_domain::json::Object;
+use pintle_domain::node::NodeKeys;
+use pintle_domain::rule::Rule;
+use pintle_domain::shown_url::shown_url;
+use pintle_domain::store::{
     Actor, ApprovalStore, AuditStore, BudgetStore, ExecutionStore, IdentityStore, NodeStore, OutboxStore, RecordStore,
     RepeatStore, RuleStore, SessionKey, SessionStore, SpendingStore, StoreError, StoredTurn, TurnPage, TurnQuery,
     UploadStore, WebhookStore,
 };
-use jiff::Timestamp;
 use serde::Deserialize;
 
 use keyring::Keyring;

@@ -12,15 +12,15 @@ mod webhooks;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::approval::{Approval, ApprovalStanding, ApprovalState, PersonAnswer};
-use domain::audit::AuditKind;
-use domain::id::{EventId, TenantId, TurnId};
-use domain::json::Object;
-use domain::node::NodeKeys;
-use domain::record::EventRecord;
-use domain::rule::Rule;
-use domain::session::JournalEntry;
-use domain::store::{
+use pintle_domain::approval::{Approval, ApprovalStanding, ApprovalState, PersonAnswer};
+use pintle_domain::audit::AuditKind;
+use pintle_domain::id::{EventId, TenantId, TurnId};
+use pintle_domain::json::Object;
+use pintle_domain::node::NodeKeys;
+use pintle_domain::record::EventRecord;
+use pintle_domain::rule::Rule;
+use pintle_domain::session::JournalEntry;
+use pintle_domain::store::{
     Actor, ApprovalQuery, ApprovalStore, JournalAppend, LeftTurn, NodeStore, OnKept, RecordQuery, RecordStore,
     SessionHold, SessionKey, SessionPatch, SessionRow, SessionSettings, SessionStore, StoreError, StoredEvent,
     StoredTurn, TenantScope, TurnPage, TurnQuery,

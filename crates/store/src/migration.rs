@@ -2,8 +2,8 @@
 //!
 //! A step has four scripts, up and down for each of them. What has been released is never changed: append.
 
-use domain::approval::ApprovalKey;
-use domain::id::DEFAULT_TENANT;
+use pintle_domain::approval::ApprovalKey;
+use pintle_domain::id::DEFAULT_TENANT;
 
 use crate::db::{Db, Dialect, Failure};
 use crate::rows::audit::Sealer;

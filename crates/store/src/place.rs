@@ -1,6 +1,6 @@
 //! The number under which a session is locked.
 
-use domain::store::SessionKey;
+use pintle_domain::store::SessionKey;
 use sha2::{Digest, Sha256};
 
 /// 63 bits of SHA-256 of a session's key: all that a place in a file has room for. Two sessions of the same place

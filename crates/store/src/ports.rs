@@ -8,23 +8,23 @@ mod webhooks;
 
 use std::collections::BTreeSet;
 
-use domain::approval::{Approval, ApprovalStanding, PersonAnswer};
-use domain::audit::{AuditCheckpoint, AuditEntry};
-use domain::breaker::BreakerRun;
-use domain::execution::Execution;
-use domain::id::{HookId, SessionId, TenantId, TurnId};
-use domain::node::{NodeState, SeenNode};
-use domain::record::EventRecord;
-use domain::rule::Rule;
-use domain::session::JournalEntry;
-use domain::store::{
+use jiff::Timestamp;
+use pintle_domain::approval::{Approval, ApprovalStanding, PersonAnswer};
+use pintle_domain::audit::{AuditCheckpoint, AuditEntry};
+use pintle_domain::breaker::BreakerRun;
+use pintle_domain::execution::Execution;
+use pintle_domain::id::{HookId, SessionId, TenantId, TurnId};
+use pintle_domain::node::{NodeState, SeenNode};
+use pintle_domain::record::EventRecord;
+use pintle_domain::rule::Rule;
+use pintle_domain::session::JournalEntry;
+use pintle_domain::store::{
     Actor, ApprovalQuery, ApprovalStore, AuditStore, Budget, BudgetChange, BudgetStore, ExecutionQuery, ExecutionStore,
     IdleStore, JournalAppend, LeftTurn, Letter, LoggedChange, NodeStore, OnKept, OnRulesChanged, OutboxJob,
     OutboxStore, RecordQuery, RecordStore, Repeat, RepeatName, RepeatStore, Room, RoomSoon, RuleChange,
     RuleChangeResult, RuleStore, RuleSubscription, SessionHold, SessionKey, SessionPatch, SessionQuery, SessionRow,
     SessionSettings, SessionStore, StoreError, StoredEvent, StoredRules, Tenant, TenantScope, Upload, UploadStore,
 };
-use jiff::Timestamp;
 
 use crate::anchoring;
 use crate::database::{Database, SqlStore};

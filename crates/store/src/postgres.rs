@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use domain::store::{OnRulesChanged, RuleSubscription, SessionHold, SessionKey, StoreError};
+use pintle_domain::store::{OnRulesChanged, RuleSubscription, SessionHold, SessionKey, StoreError};
 
 use crate::database::{Database, SqlStore};
 use crate::db::{Db, Failure};

@@ -1,7 +1,7 @@
 //! What entries change beside the journal: the session's line in listings, and the turns whose approvals are void.
 
-use domain::session::{JournalEntry, ReleaseReason};
-use domain::turn::{Fact, KeptMessage};
+use pintle_domain::session::{JournalEntry, ReleaseReason};
+use pintle_domain::turn::{Fact, KeptMessage};
 
 /// Longest title, in characters: a line of a terminal.
 pub const MAX_TITLE_CHARS: usize = 80;
@@ -25,7 +25,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// The progress that `entries` come to after a journal that left `open_turn` open, and a process at work if
-    /// `opened`: what [`Session`](domain::session::Session) would say, without the journal before.
+    /// `opened`: what [`Session`](pintle_domain::session::Session) would say, without the journal before.
     pub(crate) fn of(open_turn: Option<String>, opened: bool, entries: &[JournalEntry]) -> Self {
         let mut progress = Self { open_turn, opened, ..Self::default() };
         for entry in entries {
@@ -103,7 +103,7 @@ pub(crate) fn title(prompts: &[KeptMessage]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use domain::message::{Message, Role};
+    use pintle_domain::message::{Message, Role};
 
     use super::*;
 

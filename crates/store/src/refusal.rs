@@ -1,8 +1,8 @@
 //! What a store says when it does not do it, in the same words whichever store it is.
 
-use domain::approval::ApprovalState;
-use domain::id::SessionId;
-use domain::store::StoreError;
+use pintle_domain::approval::ApprovalState;
+use pintle_domain::id::SessionId;
+use pintle_domain::store::StoreError;
 
 use crate::db::Failure;
 

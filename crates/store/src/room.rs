@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use domain::account::Account;
-use domain::checkpoint::Snapshot;
-use domain::json::{Object, Value};
-use domain::record::{EventRecord, HookOutcome, Record};
-use domain::store::{Room, RoomSoon};
+use pintle_domain::account::Account;
+use pintle_domain::checkpoint::Snapshot;
+use pintle_domain::json::{Object, Value};
+use pintle_domain::record::{EventRecord, HookOutcome, Record};
+use pintle_domain::store::{Room, RoomSoon};
 use tokio::sync::Semaphore;
 
 /// Most bytes that may wait: enough for every burst of a busy machine, too little to be felt in its memory.
@@ -109,8 +109,8 @@ mod tests {
     use std::pin::Pin;
     use std::task::{Context, Poll, Waker};
 
-    use domain::id::TurnId;
-    use testkit::conformance::store::event;
+    use pintle_domain::id::TurnId;
+    use pintle_testkit::conformance::store::event;
 
     use super::*;
 

@@ -11,14 +11,14 @@ mod tests {
     use std::sync::Arc;
     use std::sync::mpsc::channel;
 
-    use domain::breaker::BreakerPolicy;
-    use domain::checkpoint::CheckpointKind;
-    use domain::id::{HookId, TenantId};
-    use domain::json::{Object, json};
-    use domain::rule::{Fallback, HandlerType, HookScope, Rule, Source};
-    use domain::store::{Actor, OutboxJob, RuleChange, TenantScope};
     use jiff::Timestamp;
-    use testkit::postgres::Server;
+    use pintle_domain::breaker::BreakerPolicy;
+    use pintle_domain::checkpoint::CheckpointKind;
+    use pintle_domain::id::{HookId, TenantId};
+    use pintle_domain::json::{Object, json};
+    use pintle_domain::rule::{Fallback, HandlerType, HookScope, Rule, Source};
+    use pintle_domain::store::{Actor, OutboxJob, RuleChange, TenantScope};
+    use pintle_testkit::postgres::Server;
 
     use super::*;
     use crate::keyring::{KeySource, Keyring};

@@ -3,13 +3,13 @@
 mod account;
 mod diff;
 
-use domain::anchor::AnchoredRule;
-use domain::audit::AuditKind;
-use domain::id::{HookId, TenantId};
-use domain::json::{Object, Value, canonical, json};
-use domain::rule::{HookScope, Rule};
-use domain::store::{Actor, BudgetChange, LoggedChange, NO_HOOK, StoreError, Tenant};
 use jiff::Timestamp;
+use pintle_domain::anchor::AnchoredRule;
+use pintle_domain::audit::AuditKind;
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::json::{Object, Value, canonical, json};
+use pintle_domain::rule::{HookScope, Rule};
+use pintle_domain::store::{Actor, BudgetChange, LoggedChange, NO_HOOK, StoreError, Tenant};
 use uuid::Uuid;
 
 use crate::evidence::{self, Note};
@@ -163,7 +163,7 @@ pub(crate) fn budget_line(tenant: &TenantId, before: i64, change: &BudgetChange)
         actor: change.by.name.clone(),
         action: UPDATED.to_owned(),
         version: 0,
-        diff: domain::json::diff(&shown(before, None), &shown(change.total, Some(&change.reason))),
+        diff: pintle_domain::json::diff(&shown(before, None), &shown(change.total, Some(&change.reason))),
     }
 }
 
@@ -184,7 +184,7 @@ pub(crate) fn taken(known: &AnchoredRule, (id, kept): (&HookId, Option<&Rule>), 
 /// The entry that the audit chain gets of a line of the change log.
 pub(crate) fn noted(line: &LoggedChange) -> (AuditKind, Object) {
     let kind = if line.action == TRIPPED { AuditKind::Trip } else { AuditKind::Change };
-    match domain::json::to_value(line) {
+    match pintle_domain::json::to_value(line) {
         Ok(Value::Object(data)) => (kind, data),
         Ok(_) | Err(_) => unreachable!("a line is a struct of texts, numbers and JSON"),
     }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use domain::approval::ApprovalKey;
-use domain::audit::ChangeKey;
+use pintle_domain::approval::ApprovalKey;
+use pintle_domain::audit::ChangeKey;
 
 use crate::anchor_file::{AnchorFile, AnchorNow};
 use crate::keyring::Keyring;

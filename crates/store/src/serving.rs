@@ -5,10 +5,10 @@ use std::io::{Read as _, Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use domain::store::StoreError;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
+use pintle_domain::store::StoreError;
 
 use crate::sqlite_file;
 

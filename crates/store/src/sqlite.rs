@@ -19,13 +19,13 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, LazyLock};
 use std::thread::{self, JoinHandle};
 
-use domain::record::EventRecord;
-use domain::store::{
+use pintle_domain::record::EventRecord;
+use pintle_domain::store::{
     IdleStore, NullSubscription, OnRulesChanged, RuleSubscription, SessionHold, SessionKey, StoreError,
 };
 use rusqlite::Connection;
 
-pub use domain::store::MAX_PATCH_BYTES;
+pub use pintle_domain::store::MAX_PATCH_BYTES;
 
 pub use crate::room::QUEUE_BATCHES;
 pub use crate::rows::batch::MAX_GROUP_BATCHES;
@@ -300,10 +300,10 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
-    use domain::id::{DEFAULT_TENANT, TenantId};
-    use domain::store::{IdentityStore as _, RuleStore as _, SessionStore as _};
-    use testkit::conformance::audit::cleared;
-    use testkit::conformance::sessions::key;
+    use pintle_domain::id::{DEFAULT_TENANT, TenantId};
+    use pintle_domain::store::{IdentityStore as _, RuleStore as _, SessionStore as _};
+    use pintle_testkit::conformance::audit::cleared;
+    use pintle_testkit::conformance::sessions::key;
 
     use super::*;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use domain::fault::FaultKind;
-use domain::store::StoredRecord;
+use pintle_domain::fault::FaultKind;
+use pintle_domain::store::StoredRecord;
 use serde::Serialize;
 
 /// The time that one hook took at one checkpoint, over the newest events.

@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use domain::id::TenantId;
-use domain::measure::{Labels, Measures, Metric, MetricRows};
-use domain::span::Span;
-use engine::Telemetry;
 use jiff::Timestamp;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceResponse;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse;
+use pintle_domain::id::TenantId;
+use pintle_domain::measure::{Labels, Measures, Metric, MetricRows};
+use pintle_domain::span::Span;
+use pintle_engine::Telemetry;
 use prost::Message as _;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;

@@ -34,7 +34,7 @@ pub(crate) struct Post {
 impl Post {
     /// A client for the collector of `settings`. It follows no redirect, so that headers reach no other host.
     pub(crate) fn new(settings: &CollectorSettings) -> Result<Self, CollectorSettingsError> {
-        let client = egress::client_for(&settings.traces, CONNECT_TIME, Some(POST_TIME))
+        let client = pintle_egress::client_for(&settings.traces, CONNECT_TIME, Some(POST_TIME))
             .map_err(|error| CollectorSettingsError::Client { host: settings.host(), why: error.cause().to_owned() })?;
         Ok(Self { client, headers: settings.headers.clone() })
     }

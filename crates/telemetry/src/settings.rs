@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use domain::shown_url::shown_url;
+use pintle_domain::shown_url::shown_url;
 use thiserror::Error;
 use url::Url;
 

@@ -1,7 +1,5 @@
 //! Spans and numbers in the words of OTLP.
 
-use domain::measure::{BOUNDS_MS, Histogram, Labels, Metric, MetricRows};
-use domain::span::{AttributeValue, Span, SpanStatus, SpanSubject};
 use jiff::Timestamp;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
@@ -9,6 +7,8 @@ use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, Key
 use opentelemetry_proto::tonic::metrics::v1 as metrics;
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1 as trace;
+use pintle_domain::measure::{BOUNDS_MS, Histogram, Labels, Metric, MetricRows};
+use pintle_domain::span::{AttributeValue, Span, SpanStatus, SpanSubject};
 
 /// Who measured, in the words of OTLP.
 const SCOPE: &str = "pintle.hooks";

@@ -23,14 +23,14 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::breaker::BreakerRun;
-use domain::id::{HookId, TenantId};
-use domain::rule::Rule;
-use domain::store::{
+use jiff::Timestamp;
+use pintle_domain::breaker::BreakerRun;
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::rule::Rule;
+use pintle_domain::store::{
     Actor, LoggedChange, OnRulesChanged, RuleChange, RuleChangeResult, RuleStore, RuleSubscription, StoreError,
     StoredRules, Tenant, TenantScope,
 };
-use jiff::Timestamp;
 
 use state::RuleState;
 

@@ -3,7 +3,7 @@
 use xtask::map;
 use xtask::tree::{Finding, Tree};
 
-use crate::{circles, docs, functions, layers, sources, texts, types};
+use crate::{circles, docs, functions, layers, plan, sources, texts, types};
 
 /// Runs `check` on `files`; the findings, without what to do, are `expected`.
 #[track_caller]
@@ -376,4 +376,22 @@ fn a_published_crate_that_needs_more_than_is_published() {
         "crates/face/Cargo.toml:10",
     ];
     check(layers::published, files, &expected);
+}
+
+#[test]
+fn a_test_that_nobody_runs() {
+    let ignored = "#[test]\n#[ignore = \"slow\"]\nfn a() {}\n";
+    let kept = "rest = []\n[[elsewhere]]\nplace = 'a/tests/known.rs'\ncommand = 'x'\nreason = 'y'\n\
+                [[elsewhere]]\nplace = 'a/tests/run.rs'\ncommand = 'x'\nreason = 'y'\n";
+    let files = [
+        (".ci/run", "./pintle test\n"),
+        (".config/tests.toml", kept),
+        ("a/Cargo.toml", "[[test]]\nname = \"b\"\npath = \"tests/b.rs\"\ntest = false\n"),
+        ("a/tests/fine.rs", "// #[ignore] would leave it out\nfn a() {}\n"),
+        ("a/tests/known.rs", ignored),
+        ("a/tests/lost.rs", ignored),
+        ("page.test.ts", "test(\"a\", b);\ntest.skip(\"c\", d);\n"),
+    ];
+    let expected = [".ci/run:1", "a/tests/b.rs:1", "a/tests/lost.rs:2", "page.test.ts:2", ".config/tests.toml:1"];
+    check(plan::forgotten_tests, files, &expected);
 }

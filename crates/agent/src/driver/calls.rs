@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use domain::approval::Approval;
-use domain::checkpoint::runtime::ToolExecution;
-use domain::checkpoint::{CheckpointKind, FinishedCall};
-use domain::clearing::GateNotes;
-use domain::id::{CallId, HookName};
-use domain::json::Object;
-use domain::message::CallPart;
-use domain::nearest::nearest;
-use domain::record::EventRecord;
-use domain::tool::{ToolCall, ToolOutput, UnusableMedia};
-use domain::turn::{Fact, KeptMessage, ModelAnswer, OUTCOME_UNKNOWN};
-use engine::{Clearance, Permit, Stopped};
+use pintle_domain::approval::Approval;
+use pintle_domain::checkpoint::runtime::ToolExecution;
+use pintle_domain::checkpoint::{CheckpointKind, FinishedCall};
+use pintle_domain::clearing::GateNotes;
+use pintle_domain::id::{CallId, HookName};
+use pintle_domain::json::Object;
+use pintle_domain::message::CallPart;
+use pintle_domain::nearest::nearest;
+use pintle_domain::record::EventRecord;
+use pintle_domain::tool::{ToolCall, ToolOutput, UnusableMedia};
+use pintle_domain::turn::{Fact, KeptMessage, ModelAnswer, OUTCOME_UNKNOWN};
+use pintle_engine::{Clearance, Permit, Stopped};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -86,7 +86,7 @@ impl Work<'_> {
         let (arguments, rewritten) = clearance.left();
         // A call that is cleared once more may be left alone this time.
         if rewritten || self.turn.rewritten(place).is_some() {
-            let arguments = domain::json::json!(arguments).to_string();
+            let arguments = pintle_domain::json::json!(arguments).to_string();
             drop(self.note(Fact::Rewritten { place, arguments }));
         }
     }
@@ -305,7 +305,7 @@ impl Work<'_> {
 
 /// The arguments of `call` as JSON text, if a gate put something else there than the model wrote.
 fn rewritten(gate_notes: &GateNotes, call: &ToolCall) -> Option<String> {
-    gate_notes.rewritten.then(|| domain::json::json!(call.arguments).to_string())
+    gate_notes.rewritten.then(|| pintle_domain::json::json!(call.arguments).to_string())
 }
 
 fn not_found(tool: &str) -> ToolOutput {

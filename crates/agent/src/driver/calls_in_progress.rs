@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use domain::clearing::GateNotes;
-use domain::tool::{ToolCall, ToolOutput};
-use engine::Permit;
-use engine::approvals::OpenQuestion;
+use pintle_domain::clearing::GateNotes;
+use pintle_domain::tool::{ToolCall, ToolOutput};
+use pintle_engine::Permit;
+use pintle_engine::approvals::OpenQuestion;
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 

@@ -1,11 +1,11 @@
 //! Makes room in a conversation that comes near to what the model takes: the oldest messages give way to a summary.
 
-use domain::checkpoint::RuntimeEvent;
-use domain::checkpoint::runtime::{CompressReason, RetryReason};
-use domain::json::{Object, Rendered};
-use domain::llm::LlmRequest;
-use domain::message::{Message, Role};
-use domain::turn::{Fact, whole_rounds};
+use pintle_domain::checkpoint::RuntimeEvent;
+use pintle_domain::checkpoint::runtime::{CompressReason, RetryReason};
+use pintle_domain::json::{Object, Rendered};
+use pintle_domain::llm::LlmRequest;
+use pintle_domain::message::{Message, Role};
+use pintle_domain::turn::{Fact, whole_rounds};
 
 use super::model::NoAnswer;
 use super::shape::ModelRequest;

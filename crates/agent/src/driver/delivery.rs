@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use domain::json::Rendered;
-use domain::llm::LlmRequest;
-use domain::message::Message;
-use domain::tool::{ToolOutput, UnusableMedia};
+use pintle_domain::json::Rendered;
+use pintle_domain::llm::LlmRequest;
+use pintle_domain::message::Message;
+use pintle_domain::tool::{ToolOutput, UnusableMedia};
 
 use super::files::ReceivedResult;
 use super::work::Work;

@@ -3,10 +3,10 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use domain::checkpoint::RuntimeEvent;
-use domain::planning::TagStripper;
-use engine::Dispatcher;
-use providers::Delta;
+use pintle_domain::checkpoint::RuntimeEvent;
+use pintle_domain::planning::TagStripper;
+use pintle_engine::Dispatcher;
+use pintle_providers::Delta;
 use tokio::time::Instant;
 
 use crate::user_output::UserOutput;

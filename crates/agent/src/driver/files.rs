@@ -4,9 +4,9 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use domain::id::HookName;
-use domain::tool::{ToolOutput, UnusableMedia};
-use engine::{Dispatcher, FileSink, async_trait};
+use pintle_domain::id::HookName;
+use pintle_domain::tool::{ToolOutput, UnusableMedia};
+use pintle_engine::{Dispatcher, FileSink, async_trait};
 
 use crate::media::{MediaOrigin, TurnMedia};
 use crate::tools::Tools;

@@ -1,16 +1,16 @@
 //! Requests of front ends: a history that came along is checked before the message itself, and what the gates left of the
 //! message goes back, signed.
 
-use domain::checkpoint::CheckpointKind;
-use domain::checkpoint::user_prompt_submit::InputKind;
-use domain::history::{GatedMessage, HistoryMessage, Recall, RecalledHistory, SignedContent};
-use domain::id::EventId;
-use domain::identity::Identity;
-use domain::message::{Message, Role};
-use domain::record::{EventRecord, EventRuling, RecordLines};
-use domain::turn::WaitingMessage;
-use domain::verdict::VerdictKind;
-use engine::{Dispatcher, Stopped};
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::checkpoint::user_prompt_submit::InputKind;
+use pintle_domain::history::{GatedMessage, HistoryMessage, Recall, RecalledHistory, SignedContent};
+use pintle_domain::id::EventId;
+use pintle_domain::identity::Identity;
+use pintle_domain::message::{Message, Role};
+use pintle_domain::record::{EventRecord, EventRuling, RecordLines};
+use pintle_domain::turn::WaitingMessage;
+use pintle_domain::verdict::VerdictKind;
+use pintle_engine::{Dispatcher, Stopped};
 
 use super::messages::{messages_of, user};
 use super::report::TurnEnding;
@@ -158,7 +158,8 @@ impl Work<'_> {
     /// Tells whoever keeps the conversation what the gates left of the message that began the turn.
     pub(super) async fn tell_started(&self, text: String) {
         let (tenant, session) = (self.tenant().to_owned(), self.signed_session().to_owned());
-        let (front_ends, is_long) = (self.runner.front_ends.clone(), text.len() > domain::session::LONG_TEXT_BYTES);
+        let (front_ends, is_long) =
+            (self.runner.front_ends.clone(), text.len() > pintle_domain::session::LONG_TEXT_BYTES);
         let sign = move || {
             let sig = front_ends.sign(SignedContent::text(&text, &tenant, &session));
             (text, sig)

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use domain::checkpoint::AgentInfo;
-use domain::id::{AgentId, HookName};
-use domain::json::Object;
-use domain::shell::{LastRead, ShellFacts};
-use domain::tool::{Annotations, CallPlace};
+use pintle_domain::checkpoint::AgentInfo;
+use pintle_domain::id::{AgentId, HookName};
+use pintle_domain::json::Object;
+use pintle_domain::shell::{LastRead, ShellFacts};
+use pintle_domain::tool::{Annotations, CallPlace};
 
 use crate::models::Models;
 use crate::tools::{Tools, canonical_among, canonical_builtin};

@@ -1,9 +1,9 @@
 //! Results that are too long for the model: it gets their beginning, the session keeps the rest.
 
-use domain::kept_result::{KeptResult, LineRange, ResultPlace, beginning};
-use domain::session::JournalEntry;
-use domain::tool::{ToolCall, ToolOutput};
-use domain::turn::Fact;
+use pintle_domain::kept_result::{KeptResult, LineRange, ResultPlace, beginning};
+use pintle_domain::session::JournalEntry;
+use pintle_domain::tool::{ToolCall, ToolOutput};
+use pintle_domain::turn::Fact;
 
 use super::work::Work;
 use crate::tools::READ_FILE;
@@ -34,7 +34,7 @@ impl Work<'_> {
             return None;
         }
         let place = ResultPlace::of(call.text("path")?)?;
-        let number = |name: &str| call.arguments.get(name).and_then(domain::json::Value::as_u64);
+        let number = |name: &str| call.arguments.get(name).and_then(pintle_domain::json::Value::as_u64);
         let lines = LineRange { offset: number("offset"), limit: number("limit") };
         let page = place.and_then(|place| self.conversation.session.results().page(place, lines));
         Some(page.map_or_else(ToolOutput::error, ToolOutput::ok))

@@ -1,7 +1,7 @@
 //! The messages that a turn makes itself.
 
-use domain::chain::Note;
-use domain::message::{Message, Role};
+use pintle_domain::chain::Note;
+use pintle_domain::message::{Message, Role};
 
 /// A message of the user's.
 pub(super) fn user(text: String) -> Message {

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use domain::checkpoint::runtime::RetryReason;
-use domain::checkpoint::{AfterLlm, BeforeLlm, CheckpointKind, RuntimeEvent};
-use domain::id::HookName;
-use domain::llm::{LlmReply, LlmRequest, OddEnd};
-use domain::planning::stripped;
-use domain::turn::Fact;
-use engine::{ModelFailure, ModelSwitch, Stopped};
-use providers::retry::{RetryPolicy, in_words};
-use providers::{CallKind, Provider, ProviderError, TurnPosition};
+use pintle_domain::checkpoint::runtime::RetryReason;
+use pintle_domain::checkpoint::{AfterLlm, BeforeLlm, CheckpointKind, RuntimeEvent};
+use pintle_domain::id::HookName;
+use pintle_domain::llm::{LlmReply, LlmRequest, OddEnd};
+use pintle_domain::planning::stripped;
+use pintle_domain::turn::Fact;
+use pintle_engine::{ModelFailure, ModelSwitch, Stopped};
+use pintle_providers::retry::{RetryPolicy, in_words};
+use pintle_providers::{CallKind, Provider, ProviderError, TurnPosition};
 
 use super::deltas::{Deltas, SeenAnswer};
 use super::shape::{self, ModelRequest};
@@ -307,7 +307,7 @@ impl Work<'_> {
         let mut attempt = 0;
         loop {
             deltas.begin();
-            let take = |delta: providers::Delta<'_>| deltas.take(delta);
+            let take = |delta: pintle_providers::Delta<'_>| deltas.take(delta);
             let calling = match turn {
                 Some(turn) => asked.provider.call_in_turn(asked.name, request, turn, &take),
                 None => asked.provider.call(asked.name, request, &take),

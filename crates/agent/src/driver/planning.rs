@@ -1,9 +1,9 @@
 //! The planning call of a turn: no tool is offered, and what comes back says whether tools are needed.
 
-use domain::checkpoint::CheckpointKind;
-use domain::llm::LlmReply;
-use domain::planning::ToolNeed;
-use domain::record::EventRecord;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::llm::LlmReply;
+use pintle_domain::planning::ToolNeed;
+use pintle_domain::record::EventRecord;
 
 use super::model::CheckedAnswer;
 use super::shape::{self, ModelRequest};

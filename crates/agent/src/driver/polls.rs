@@ -1,10 +1,10 @@
 //! What comes from outside while a turn is worked: messages, results of sub-agents, orders to stop.
 
-use domain::checkpoint::RuntimeEvent;
-use domain::checkpoint::runtime::{InterruptKind, OrphanReason};
-use domain::checkpoint::user_prompt_submit::InputKind;
-use domain::message::CallPart;
-use domain::turn::{Fact, KeptMessage, MessageSender, ModelAnswer, SkipReason, TurnEnd, WaitingMessage};
+use pintle_domain::checkpoint::RuntimeEvent;
+use pintle_domain::checkpoint::runtime::{InterruptKind, OrphanReason};
+use pintle_domain::checkpoint::user_prompt_submit::InputKind;
+use pintle_domain::message::CallPart;
+use pintle_domain::turn::{Fact, KeptMessage, MessageSender, ModelAnswer, SkipReason, TurnEnd, WaitingMessage};
 
 use super::front_end::{Submitted, submit};
 use super::messages::user;

@@ -4,15 +4,15 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use domain::checkpoint::runtime::TurnStatus;
-use domain::checkpoint::subagent_start::MAX_SUBAGENT_DEPTH;
-use domain::checkpoint::{ObservedEvent, SubagentStart};
-use domain::id::{AgentId, SessionId, TurnId};
-use domain::message::{Message, Role};
-use domain::session::{JournalEntry, Session};
-use domain::store::{SessionKey, SessionRow, SessionStore, StoreError};
-use domain::turn::{Fact, MessageSender, WaitingMessage};
-use engine::Dispatcher;
+use pintle_domain::checkpoint::runtime::TurnStatus;
+use pintle_domain::checkpoint::subagent_start::MAX_SUBAGENT_DEPTH;
+use pintle_domain::checkpoint::{ObservedEvent, SubagentStart};
+use pintle_domain::id::{AgentId, SessionId, TurnId};
+use pintle_domain::message::{Message, Role};
+use pintle_domain::session::{JournalEntry, Session};
+use pintle_domain::store::{SessionKey, SessionRow, SessionStore, StoreError};
+use pintle_domain::turn::{Fact, MessageSender, WaitingMessage};
+use pintle_engine::Dispatcher;
 
 use super::messages::now;
 use super::runner::Runner;

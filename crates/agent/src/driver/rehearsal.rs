@@ -2,15 +2,15 @@
 //! Nobody is asked, no tool runs, and nothing is kept. Hooks of other families are not asked either: what stands in a
 //! list here is what `before_llm` hooks would get.
 
-use domain::json::Rendered;
-use domain::ledger::{LedgerEvent, MessageSource, MsgId, Provenance};
-use domain::llm::{LlmReply, LlmRequest, ToolDef};
-use domain::message::{CallPart, Lifetime, Message, ProviderData, Role};
-use domain::planning::need;
-use domain::skill::{Skills, Timing};
-use domain::turn::{Fact, ModelAnswer, ToolUse, Turn, TurnEnd, TurnFlow, TurnSetup, TurnStep};
-use providers::ProviderError;
-use providers::retry::RetryPolicy;
+use pintle_domain::json::Rendered;
+use pintle_domain::ledger::{LedgerEvent, MessageSource, MsgId, Provenance};
+use pintle_domain::llm::{LlmReply, LlmRequest, ToolDef};
+use pintle_domain::message::{CallPart, Lifetime, Message, ProviderData, Role};
+use pintle_domain::planning::need;
+use pintle_domain::skill::{Skills, Timing};
+use pintle_domain::turn::{Fact, ModelAnswer, ToolUse, Turn, TurnEnd, TurnFlow, TurnSetup, TurnStep};
+use pintle_providers::ProviderError;
+use pintle_providers::retry::RetryPolicy;
 
 use super::shape::{self, ModelRequest};
 use crate::settings::AgentSettings;
@@ -220,7 +220,7 @@ impl<'a> Rehearsal<'a> {
                 }
                 // Nobody steers a rehearsal, and no tool of it runs.
                 (None, TurnStep::Skip { call, .. } | TurnStep::Start { call } | TurnStep::Await { call }) => {
-                    turn.answered(call, ModelAnswer::not_run(domain::turn::CANCELLED));
+                    turn.answered(call, ModelAnswer::not_run(pintle_domain::turn::CANCELLED));
                 }
                 (None, TurnStep::Inject { waiting }) => turn.apply(Fact::Injected { count: waiting.len() }),
                 (None, TurnStep::Plan | TurnStep::CallModel { .. }) => turn.end(TurnEnd::cancelled()),

@@ -1,9 +1,9 @@
 //! The report of a turn, as the host gets it.
 
-use domain::approval::Approval;
-use domain::id::TurnId;
-use domain::ruling::{Aborted, Denied};
-use domain::session::ReleaseReason;
+use pintle_domain::approval::Approval;
+use pintle_domain::id::TurnId;
+use pintle_domain::ruling::{Aborted, Denied};
+use pintle_domain::session::ReleaseReason;
 
 /// What came of one turn.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
-use domain::checkpoint::AgentInfo;
-use domain::id::{HookName, agent_uuid};
-use domain::identity::Identity;
-use domain::json::Rendered;
-use domain::llm::ToolDef;
-use domain::skill::Skills;
-use engine::{Approvals, Dispatcher, Engine};
+use pintle_domain::checkpoint::AgentInfo;
+use pintle_domain::id::{HookName, agent_uuid};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::Rendered;
+use pintle_domain::llm::ToolDef;
+use pintle_domain::skill::Skills;
+use pintle_engine::{Approvals, Dispatcher, Engine};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::known::TurnAgentInfo;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use domain::tool::{ToolCall, ToolOutput};
 use futures_util::future::BoxFuture;
+use pintle_domain::tool::{ToolCall, ToolOutput};
 
 use super::files::NO_MEDIA;
 use super::work::Work;

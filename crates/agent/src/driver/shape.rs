@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use domain::json::Rendered;
-use domain::ledger::{MessageSource, Provenance};
-use domain::llm::{LlmReply, LlmRequest, ToolDef};
-use domain::message::{FROM_HOOK, Message, Role};
-use domain::planning::{ToolNeed, stripped};
-use domain::skill::Skills;
-use domain::turn::{Fact, ToolUse, Turn, TurnFlow, TurnSetup};
+use pintle_domain::json::Rendered;
+use pintle_domain::ledger::{MessageSource, Provenance};
+use pintle_domain::llm::{LlmReply, LlmRequest, ToolDef};
+use pintle_domain::message::{FROM_HOOK, Message, Role};
+use pintle_domain::planning::{ToolNeed, stripped};
+use pintle_domain::skill::Skills;
+use pintle_domain::turn::{Fact, ToolUse, Turn, TurnFlow, TurnSetup};
 
 use crate::settings::{AgentSettings, OnMissingTag};
 use crate::tools::LOAD_SKILL;

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use domain::checkpoint::runtime::{OrphanReason, TurnStatus};
-use domain::checkpoint::{ObservedEvent, RuntimeEvent, SubagentStart};
-use domain::id::{AgentId, SessionId, TurnId};
-use domain::identity::Identity;
-use domain::kept_result::{MAX_RESULT_BYTES, beginning};
-use domain::message::{Message, Role};
-use domain::ruling::Ruling;
-use domain::store::SessionKey;
-use domain::tool::ToolOutput;
-use domain::turn::{MessageSender, WaitingMessage};
-use domain::verdict::AbortScope;
-use engine::{Dispatcher, Permit};
 use futures_util::future::{BoxFuture, join_all};
+use pintle_domain::checkpoint::runtime::{OrphanReason, TurnStatus};
+use pintle_domain::checkpoint::{ObservedEvent, RuntimeEvent, SubagentStart};
+use pintle_domain::id::{AgentId, SessionId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::kept_result::{MAX_RESULT_BYTES, beginning};
+use pintle_domain::message::{Message, Role};
+use pintle_domain::ruling::Ruling;
+use pintle_domain::store::SessionKey;
+use pintle_domain::tool::ToolOutput;
+use pintle_domain::turn::{MessageSender, WaitingMessage};
+use pintle_domain::verdict::AbortScope;
+use pintle_engine::{Dispatcher, Permit};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::calls_in_progress::{CallInProgress, CallResult};

@@ -1,12 +1,12 @@
 //! The texts of skills in a turn: what it has of them, who is told of them, and what is kept as evidence.
 
-use domain::checkpoint::CheckpointKind;
-use domain::history::SignedContent;
-use domain::id::EventId;
-use domain::ledger::{HookChunk, LedgerEvent};
-use domain::record::{EventRecord, EventRuling, Record};
-use domain::turn::{Fact, TurnSetup};
-use domain::verdict::VerdictKind;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::history::SignedContent;
+use pintle_domain::id::EventId;
+use pintle_domain::ledger::{HookChunk, LedgerEvent};
+use pintle_domain::record::{EventRecord, EventRuling, Record};
+use pintle_domain::turn::{Fact, TurnSetup};
+use pintle_domain::verdict::VerdictKind;
 
 use super::runner::Runner;
 use super::shape;
@@ -51,7 +51,7 @@ impl Work<'_> {
         let hooks = self.turn.skills()?.hooks.clone();
         let hook = hooks.iter().find(|hook| (&hook.skill, &hook.name) == (&chunk.skill, &chunk.name))?;
         let at = chunk.timing.checkpoint();
-        let outcome = domain::record::HookOutcome::Said {
+        let outcome = pintle_domain::record::HookOutcome::Said {
             word: VerdictKind::Inject,
             reason: Some(format!("{} {text}", chunk.id)),
             took: std::time::Duration::ZERO,
@@ -88,7 +88,7 @@ impl Work<'_> {
             tool: None,
             input: None,
             ruling: EventRuling { text, ..EventRuling::word(VerdictKind::Inject) },
-            hooks: domain::record::RecordLines::default(),
+            hooks: pintle_domain::record::RecordLines::default(),
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::id::{AgentId, SessionId, TurnId};
-use engine::Dispatcher;
+use pintle_domain::id::{AgentId, SessionId, TurnId};
+use pintle_engine::Dispatcher;
 use tokio_util::task::TaskTracker;
 
 use super::runner::AgentRegistry;

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use domain::approval::Approval;
-use domain::checkpoint::{FinishedTurn, ObservedEvent, RuntimeEvent};
-use domain::id::TurnId;
-use domain::identity::Identity;
-use domain::llm::Usage;
-use domain::record::EventRecord;
-use domain::ruling::Aborted;
-use domain::session::{JournalEntry, OpenTurn, ReleaseReason};
-use domain::tool::ToolOutput;
-use domain::turn::{Fact, ModelAnswer, OUTCOME_UNKNOWN, Turn, TurnEnd, TurnStep};
-use domain::verdict::AbortScope;
-use engine::Dispatcher;
-use providers::TurnWire;
+use pintle_domain::approval::Approval;
+use pintle_domain::checkpoint::{FinishedTurn, ObservedEvent, RuntimeEvent};
+use pintle_domain::id::TurnId;
+use pintle_domain::identity::Identity;
+use pintle_domain::llm::Usage;
+use pintle_domain::record::EventRecord;
+use pintle_domain::ruling::Aborted;
+use pintle_domain::session::{JournalEntry, OpenTurn, ReleaseReason};
+use pintle_domain::tool::ToolOutput;
+use pintle_domain::turn::{Fact, ModelAnswer, OUTCOME_UNKNOWN, Turn, TurnEnd, TurnStep};
+use pintle_domain::verdict::AbortScope;
+use pintle_engine::Dispatcher;
+use pintle_providers::TurnWire;
 use tokio::time::Instant;
 
 use super::calls_in_progress::CallsInProgress;
@@ -318,7 +318,7 @@ impl<'a> Work<'a> {
             match self.turn.next() {
                 TurnStep::Await { call } => self.answered(call, ModelAnswer::not_run(text)),
                 TurnStep::Skip { call, .. } | TurnStep::Clear { call, .. } | TurnStep::Start { call } => {
-                    self.answered(call, ModelAnswer::not_run(domain::turn::CANCELLED));
+                    self.answered(call, ModelAnswer::not_run(pintle_domain::turn::CANCELLED));
                 }
                 // Turns that end take nothing in and call no model.
                 TurnStep::Inject { .. } | TurnStep::Plan | TurnStep::CallModel { .. } => {}

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::SystemTime;
 
-use domain::id::{SessionId, TenantId};
+use pintle_domain::id::{SessionId, TenantId};
 use serde::{Deserialize, Serialize};
 
 use super::{MAX_MEDIUM_BYTES, MediaError, PLAIN, create, name};

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use data_url::{DataUrl, DataUrlError, forgiving_base64::DecodeError};
-use domain::tool::{ToolOutput, UnusableMedia};
+use pintle_domain::tool::{ToolOutput, UnusableMedia};
 
 use super::reference::SCHEME;
 use super::why::MAX_ENTRIES;

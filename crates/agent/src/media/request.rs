@@ -2,9 +2,9 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use domain::json::Rendered;
-use domain::message::{Message, Role};
-use domain::tool::UnusableMedia;
+use pintle_domain::json::Rendered;
+use pintle_domain::message::{Message, Role};
+use pintle_domain::tool::UnusableMedia;
 
 use super::mention::append;
 use super::reference::SCHEME;

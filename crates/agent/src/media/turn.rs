@@ -5,8 +5,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use domain::id::SessionId;
-use domain::tool::UnusableMedia;
+use pintle_domain::id::SessionId;
+use pintle_domain::tool::UnusableMedia;
 
 use super::about::MediaInfo;
 use super::reference::Id;

@@ -19,7 +19,7 @@ impl TurnMedia {
     /// Brings the upload `id` here, if a session took it whose files may be used.
     pub(super) fn fetch(&self, id: Id) -> Result<(), MediaError> {
         let uploads = self.store.uploads.as_ref().ok_or(MediaError::Unknown)?;
-        let lost = |error: domain::store::StoreError| MediaError::Read(io::Error::other(error.to_string()));
+        let lost = |error: pintle_domain::store::StoreError| MediaError::Read(io::Error::other(error.to_string()));
         let (tenant, name) = (&self.scope.tenant, id.folder());
         let found = uploads.upload(tenant, &name).map_err(lost)?.ok_or(MediaError::Unknown)?;
         let session = found.session.as_ref().filter(|session| self.scope.sees_session(&found.tenant, session));

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use domain::tool::UnusableMedia;
+use pintle_domain::tool::UnusableMedia;
 
 use super::MAX_MEDIUM_BYTES;
 

@@ -6,9 +6,9 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use domain::json::{Object, Value};
-use domain::tool_schema::Expansion;
 use jsonschema::ValidationError;
+use pintle_domain::json::{Object, Value};
+use pintle_domain::tool_schema::Expansion;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -225,12 +225,12 @@ fn quote(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use domain::json::json;
+    use pintle_domain::json::json;
 
     use super::*;
 
     fn validator(schema: &Value) -> Validator {
-        Validator::new(schema, domain::tool_schema::expanded(schema).unwrap()).unwrap()
+        Validator::new(schema, pintle_domain::tool_schema::expanded(schema).unwrap()).unwrap()
     }
 
     fn check(arguments: Value) -> String {
@@ -282,9 +282,9 @@ mod tests {
     #[test]
     fn rounding_lets_no_number_past_a_bound() {
         let schema = r#"{"properties":{"n":{"type":"number","minimum":-0.5,"maximum":9007199254740992}}}"#;
-        let validator = validator(&domain::json::parse(schema).unwrap());
+        let validator = validator(&pintle_domain::json::parse(schema).unwrap());
         let check = |number: &str| {
-            let arguments = domain::json::parse(&format!(r#"{{"n":{number}}}"#)).unwrap();
+            let arguments = pintle_domain::json::parse(&format!(r#"{{"n":{number}}}"#)).unwrap();
             validator.check("t", arguments.as_object().unwrap()).err()
         };
         for good in ["1.50", "9007199254740992", "-0.5", "0.10000000000000000001", "12345678901234.567890123456789"] {

@@ -1,11 +1,11 @@
 //! `delegate` and `spawn`: tasks for other agents. The turn that they are called in runs them.
 
-use domain::json::json;
-use domain::llm::ToolDef;
-use domain::tool::ToolOutput;
-use engine::permit::Permit;
-use engine::tool::Tool;
 use futures_util::future::BoxFuture;
+use pintle_domain::json::json;
+use pintle_domain::llm::ToolDef;
+use pintle_domain::tool::ToolOutput;
+use pintle_engine::permit::Permit;
+use pintle_engine::tool::Tool;
 use tokio_util::sync::CancellationToken;
 
 use super::DELEGATE;

@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use domain::json::{Object, json};
-use domain::llm::ToolDef;
-use domain::shell::{ShellKind, ShellText};
-use domain::tool::{CallPlace, ToolOutput};
-use process::INSIDE_EXEC;
-use process::child::{Child, Launch};
+use pintle_domain::json::{Object, json};
+use pintle_domain::llm::ToolDef;
+use pintle_domain::shell::{ShellKind, ShellText};
+use pintle_domain::tool::{CallPlace, ToolOutput};
+use pintle_process::INSIDE_EXEC;
+use pintle_process::child::{Child, Launch};
 use serde::Deserialize;
 use tokio::net::unix::pipe::Receiver;
 use tokio_util::sync::CancellationToken;

@@ -4,11 +4,11 @@ mod html;
 
 use std::time::Duration;
 
-use domain::json::json;
-use domain::llm::ToolDef;
-use domain::tool::ToolOutput;
-use egress::{Client, Egress, EgressError, Timeouts};
 use futures_util::StreamExt as _;
+use pintle_domain::json::json;
+use pintle_domain::llm::ToolDef;
+use pintle_domain::tool::ToolOutput;
+use pintle_egress::{Client, Egress, EgressError, Timeouts};
 use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, LOCATION, USER_AGENT};
 use reqwest::{Method, Response};
 use serde::Deserialize;

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use domain::json::json;
-use domain::llm::ToolDef;
-use domain::skill::scan::{Scan, Skill};
-use domain::tool::ToolOutput;
-use engine::permit::Permit;
-use engine::tool::Tool;
 use futures_util::future::BoxFuture;
+use pintle_domain::json::json;
+use pintle_domain::llm::ToolDef;
+use pintle_domain::skill::scan::{Scan, Skill};
+use pintle_domain::tool::ToolOutput;
+use pintle_engine::permit::Permit;
+use pintle_engine::tool::Tool;
+use pintle_skills::{self, ReadLimits, SkillFileError};
 use serde::Deserialize;
-use skills::{self, ReadLimits, SkillFileError};
 use tokio_util::sync::CancellationToken;
 
 use super::error::ToolError;
@@ -84,7 +84,7 @@ impl Tool for LoadSkill {
             blocking(cancel, move |_| {
                 let is_hidden = guard.hides_from_skills();
                 let limits = ReadLimits { seal: skill.seal.as_deref(), hidden: Some(&is_hidden) };
-                match skills::body(&skill.folder, file.as_deref(), limits) {
+                match pintle_skills::body(&skill.folder, file.as_deref(), limits) {
                     Ok(text) if text.trim().is_empty() => Ok(ToolOutput::ok("(nothing is written there)")),
                     Ok(text) => Ok(ToolOutput::ok(text)),
                     Err(why) => Err(refused(&name, file.as_deref(), &why)),

@@ -55,7 +55,7 @@ pub(super) fn canonical<'a, I: Iterator<Item = &'a str>>(asked: &str, names: imp
 /// The one of `names` that looks most like `asked`, or that it is an alias of.
 pub(super) fn nearest(asked: &str, names: &[&'static str]) -> Option<&'static str> {
     let meant = canonical(asked, || names.iter().copied());
-    meant.or_else(|| domain::nearest::nearest(asked, names.iter().copied()))
+    meant.or_else(|| pintle_domain::nearest::nearest(asked, names.iter().copied()))
 }
 
 /// `name` without what people spell differently: case, `_` and `-`.

@@ -3,10 +3,10 @@
 use std::io::{BufRead, BufReader};
 use std::sync::Arc;
 
-use domain::json::json;
-use domain::kept_result::MAX_RESULT_BYTES;
-use domain::llm::ToolDef;
-use domain::tool::{CallPlace, ToolOutput};
+use pintle_domain::json::json;
+use pintle_domain::kept_result::MAX_RESULT_BYTES;
+use pintle_domain::llm::ToolDef;
+use pintle_domain::tool::{CallPlace, ToolOutput};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 

@@ -4,9 +4,9 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use domain::json::json;
-use domain::llm::ToolDef;
-use domain::tool::{CallPlace, ToolOutput};
+use pintle_domain::json::json;
+use pintle_domain::llm::ToolDef;
+use pintle_domain::tool::{CallPlace, ToolOutput};
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;

@@ -6,13 +6,13 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use domain::json::json;
-use domain::llm::ToolDef;
-use domain::tool::{CallPlace, ToolOutput};
-use engine::permit::Permit;
-use engine::tool::Tool;
 use futures_util::future::BoxFuture;
 use nix::fcntl::OFlag;
+use pintle_domain::json::json;
+use pintle_domain::llm::ToolDef;
+use pintle_domain::tool::{CallPlace, ToolOutput};
+use pintle_engine::permit::Permit;
+use pintle_engine::tool::Tool;
 use tokio_util::sync::CancellationToken;
 
 use super::SEND_FILE;

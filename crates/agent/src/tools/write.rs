@@ -5,9 +5,9 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
 use std::sync::Arc;
 
 use cap_std::fs::{Dir, OpenOptions};
-use domain::json::json;
-use domain::llm::ToolDef;
-use domain::tool::{CallPlace, ToolOutput};
+use pintle_domain::json::json;
+use pintle_domain::llm::ToolDef;
+use pintle_domain::tool::{CallPlace, ToolOutput};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use domain::checkpoint::{AskedKind, CheckpointKind};
-use domain::json::{Value, json};
-use domain::tool::ToolOutput;
-use domain::verdict::{AbortScope, Verdict};
 use pintle_agent::driver::TurnEnding;
+use pintle_domain::checkpoint::{AskedKind, CheckpointKind};
+use pintle_domain::json::{Value, json};
+use pintle_domain::tool::ToolOutput;
+use pintle_domain::verdict::{AbortScope, Verdict};
 
 use crate::hooks::{OwnTool, Rule, child};
 use crate::host::{Host, Parts};

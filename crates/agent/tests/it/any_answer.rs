@@ -9,18 +9,18 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use domain::json::{Value, json};
-use domain::tool::ToolOutput;
 use futures_util::future::join_all;
 use pintle_agent::driver::TurnEnding;
 use pintle_agent::{Models, SkillSet};
+use pintle_domain::json::{Value, json};
+use pintle_domain::tool::ToolOutput;
+use pintle_providers::WireKind::{self, Anthropic, OpenAi};
+use pintle_providers::{ProviderSpec, connect};
+use pintle_testkit::http::{HttpStub, StubAnswer};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
-use providers::WireKind::{self, Anthropic, OpenAi};
-use providers::{ProviderSpec, connect};
-use testkit::http::{HttpStub, StubAnswer};
 
 use crate::hooks::OwnTool;
 use crate::host::{Host, Parts};

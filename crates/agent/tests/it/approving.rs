@@ -4,24 +4,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use domain::approval::{
-    Approval, ApprovalMode, ApprovalStanding, ApprovalState, CallHandling, HooksDecision, MODES, PersonAnswer, handling,
-};
-use domain::checkpoint::{BeforeTool, CallPatch, LlmPatch, PreToolUse, Substitute};
-use domain::id::{CallId, TenantId, TurnId};
-use domain::identity::Identity;
-use domain::json::{Object, Rendered, Value, json};
-use domain::llm::{LlmReply, LlmRequest, ToolDef};
-use domain::session::ReleaseReason;
-use domain::store::{ApprovalQuery, ApprovalStore, StoreError, TenantScope};
-use domain::tool::{ToolCall, ToolOutput};
-use domain::verdict::Verdict;
-use engine::{Approvals, Asker, Clearance, Clock, Engine, Mount, NullStore, async_trait};
 use futures_util::FutureExt as _;
 use futures_util::future::join;
 use pintle_agent::driver::TurnEnding;
 use pintle_agent::{Conversation, TurnHandle, TurnReport};
-use store::Memory;
+use pintle_domain::approval::{
+    Approval, ApprovalMode, ApprovalStanding, ApprovalState, CallHandling, HooksDecision, MODES, PersonAnswer, handling,
+};
+use pintle_domain::checkpoint::{BeforeTool, CallPatch, LlmPatch, PreToolUse, Substitute};
+use pintle_domain::id::{CallId, TenantId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::{Object, Rendered, Value, json};
+use pintle_domain::llm::{LlmReply, LlmRequest, ToolDef};
+use pintle_domain::session::ReleaseReason;
+use pintle_domain::store::{ApprovalQuery, ApprovalStore, StoreError, TenantScope};
+use pintle_domain::tool::{ToolCall, ToolOutput};
+use pintle_domain::verdict::Verdict;
+use pintle_engine::{Approvals, Asker, Clearance, Clock, Engine, Mount, NullStore, async_trait};
+use pintle_store::Memory;
 use tokio::sync::Notify;
 
 use crate::hooks::{OwnTool, Rule};

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use domain::json::{Value, json};
-use domain::tool::ToolOutput;
 use pintle_agent::Models;
-use providers::WireKind::Anthropic;
-use providers::{ProviderSpec, connect};
-use testkit::http::{HttpStub, StubAnswer};
+use pintle_domain::json::{Value, json};
+use pintle_domain::tool::ToolOutput;
+use pintle_providers::WireKind::Anthropic;
+use pintle_providers::{ProviderSpec, connect};
+use pintle_testkit::http::{HttpStub, StubAnswer};
 
 use crate::any_answer::checked;
 use crate::hooks::OwnTool;

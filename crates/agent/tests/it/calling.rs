@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::checkpoint::{AfterLlm, LlmPatch};
-use domain::json::{Value, json};
-use domain::verdict::Verdict;
 use pintle_agent::driver::TurnEnding;
 use pintle_agent::{Models, NullOutput, TurnHandle};
-use providers::{ProviderSpec, WireKind, connect};
-use testkit::http::{HttpStub, StubAnswer};
+use pintle_domain::checkpoint::{AfterLlm, LlmPatch};
+use pintle_domain::json::{Value, json};
+use pintle_domain::verdict::Verdict;
+use pintle_providers::{ProviderSpec, WireKind, connect};
+use pintle_testkit::http::{HttpStub, StubAnswer};
 use tokio::time::Instant;
 
 use crate::hooks::{OwnTool, Rule};
@@ -153,7 +153,7 @@ async fn a_user_who_sees_no_pieces_may_get_a_second_try() {
 async fn a_disabled_reviewer_holds_nothing_back() {
     let mut host = Parts::of(json!([{"text": "hello"}])).host();
     let entry = json!({"enabled": false, "command": ["true"], "intercept": ["after_llm"]});
-    host.mount(vec![process::mount_entry(&host.engine, "h", &entry, host.folder.path()).unwrap()]);
+    host.mount(vec![pintle_process::mount_entry(&host.engine, "h", &entry, host.folder.path()).unwrap()]);
     host.turn("hi").await;
     assert_eq!(*host.seen.deltas.lock().unwrap(), "hello");
 }
@@ -190,7 +190,7 @@ async fn a_real_stream_is_retried_read_in_pieces_and_answered() {
     .await;
     let spec =
         ProviderSpec { base_url: Some(format!("{}/v1", stub.url())), ..ProviderSpec::new("local", WireKind::OpenAi) };
-    let echo = OwnTool::giving("echo", domain::tool::ToolOutput::ok("hi"));
+    let echo = OwnTool::giving("echo", pintle_domain::tool::ToolOutput::ok("hi"));
     let mut parts = Parts::of(json!([])).own(echo.clone());
     parts.models = Some(Arc::new(Models::default().with("local", connect(&spec).unwrap())));
     parts.settings.model = "local/small".into();

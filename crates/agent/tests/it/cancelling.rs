@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::checkpoint::CheckpointKind;
-use domain::hook::{HookState, OnFailure, Stage};
-use domain::json::{Value, json};
-use domain::llm::{LlmReply, LlmRequest};
-use domain::tool::ToolOutput;
-use domain::verdict::Verdict;
 use futures_util::future::{BoxFuture, Either, join, select};
 use pintle_agent::driver::TurnEnding;
 use pintle_agent::{Models, TurnReport};
-use providers::{Delta, Provider, ProviderError};
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::hook::{HookState, OnFailure, Stage};
+use pintle_domain::json::{Value, json};
+use pintle_domain::llm::{LlmReply, LlmRequest};
+use pintle_domain::tool::ToolOutput;
+use pintle_domain::verdict::Verdict;
+use pintle_providers::{Delta, Provider, ProviderError};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 

@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use domain::checkpoint::runtime::RUNTIME_KINDS;
-use domain::checkpoint::{
+use futures_util::FutureExt as _;
+use pintle_agent::{AgentSettings, Conversation, TurnHandle};
+use pintle_domain::checkpoint::runtime::RUNTIME_KINDS;
+use pintle_domain::checkpoint::{
     AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CHECKPOINTS, CheckpointKind, Duty, Notice, ObservedEvent,
     PreToolUse, SubagentStart, UserPromptSubmit,
 };
-use domain::json::{Value, json};
-use domain::tool::ToolOutput;
-use domain::verdict::Verdict;
-use engine::{HookCx, NativeAnswer, NativeHook, async_trait};
-use futures_util::FutureExt as _;
-use pintle_agent::{AgentSettings, Conversation, TurnHandle};
+use pintle_domain::json::{Value, json};
+use pintle_domain::tool::ToolOutput;
+use pintle_domain::verdict::Verdict;
+use pintle_engine::{HookCx, NativeAnswer, NativeHook, async_trait};
 
 use crate::hooks::OwnTool;
 use crate::host::Recorder;
@@ -29,7 +29,7 @@ struct Counter {
 }
 
 impl Counter {
-    fn count<C: domain::checkpoint::Checkpoint>(&self, _at: &C) -> NativeAnswer<C> {
+    fn count<C: pintle_domain::checkpoint::Checkpoint>(&self, _at: &C) -> NativeAnswer<C> {
         *self.reached.lock().unwrap().entry(C::KIND).or_default() += 1;
         Ok(Verdict::Continue)
     }

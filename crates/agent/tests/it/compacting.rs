@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use domain::checkpoint::{BeforeLlm, LlmPatch};
-use domain::json::{Rendered, Value, json};
-use domain::llm::{LlmReply, ToolDef};
-use domain::message::{Message, Role};
-use domain::tool::ToolOutput;
-use domain::verdict::Verdict;
 use pintle_agent::driver::TurnEnding;
 use pintle_agent::{AgentSettings, Conversation};
+use pintle_domain::checkpoint::{BeforeLlm, LlmPatch};
+use pintle_domain::json::{Rendered, Value, json};
+use pintle_domain::llm::{LlmReply, ToolDef};
+use pintle_domain::message::{Message, Role};
+use pintle_domain::tool::ToolOutput;
+use pintle_domain::verdict::Verdict;
 use proptest::prelude::*;
 
 use crate::hooks::{OwnTool, Rule};
@@ -133,7 +133,7 @@ async fn the_call_for_a_summary_passes_its_hooks() {
         tools.push(Rendered::new(ToolDef::new("brought", "", json!({"type": "object"}))));
         Verdict::Modify(LlmPatch { messages: Some(messages), tools: Some(tools), ..LlmPatch::default() })
     };
-    let after = |at: &domain::checkpoint::AfterLlm| {
+    let after = |at: &pintle_domain::checkpoint::AfterLlm| {
         Verdict::Modify(LlmReply { content: at.response.content.replace("they", "THEY"), ..at.response.clone() })
     };
     let rule = Rule { before_llm: Some(Box::new(before)), after_llm: Some(Box::new(after)), ..Rule::default() };

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::checkpoint::{Checkpoint, CheckpointKind, Subject};
-use domain::json::{Value, json};
-use domain::record::EventRecord;
-use domain::store::{OnKept, RecordQuery, RecordStore, StoreError, StoredEvent};
-use domain::tool::ToolOutput;
-use domain::verdict::Verdict;
 use pintle_agent::driver::TurnEnding;
+use pintle_domain::checkpoint::{Checkpoint, CheckpointKind, Subject};
+use pintle_domain::json::{Value, json};
+use pintle_domain::record::EventRecord;
+use pintle_domain::store::{OnKept, RecordQuery, RecordStore, StoreError, StoredEvent};
+use pintle_domain::tool::ToolOutput;
+use pintle_domain::verdict::Verdict;
 
 use crate::hooks::{OwnTool, Passing, Rule, Say, child};
 use crate::host::{Host, Parts};
@@ -64,8 +64,8 @@ fn records_at(host: &Host, kind: CheckpointKind) -> Vec<EventRecord> {
     host.seen.records.lock().unwrap().iter().filter(|record| record.checkpoint == kind).cloned().collect()
 }
 
-fn ran(record: &domain::record::Record) -> bool {
-    use domain::record::HookOutcome;
+fn ran(record: &pintle_domain::record::Record) -> bool {
+    use pintle_domain::record::HookOutcome;
     match record.outcome {
         HookOutcome::Said { .. } | HookOutcome::Failed { .. } => true,
         HookOutcome::Told | HookOutcome::NotRun(_) => false,

@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::checkpoint::{CHECKPOINTS, CheckpointKind, Duty, Notice, ObservedEvent};
-use domain::hook::HookState;
-use domain::id::TurnId;
-use domain::identity::Identity;
-use domain::json::json;
-use domain::record::{EventRecord, HookOutcome, NotRun};
-use domain::store::{RecordQuery, RecordStore as _, TenantScope};
-use domain::tool::{ToolCall, ToolOutput};
-use domain::verdict::{Verdict, VerdictKind};
-use engine::{Mount, NativeHook, async_trait};
-use store::{Durability, Sqlite};
+use pintle_domain::checkpoint::{CHECKPOINTS, CheckpointKind, Duty, Notice, ObservedEvent};
+use pintle_domain::hook::HookState;
+use pintle_domain::id::TurnId;
+use pintle_domain::identity::Identity;
+use pintle_domain::json::json;
+use pintle_domain::record::{EventRecord, HookOutcome, NotRun};
+use pintle_domain::store::{RecordQuery, RecordStore as _, TenantScope};
+use pintle_domain::tool::{ToolCall, ToolOutput};
+use pintle_domain::verdict::{Verdict, VerdictKind};
+use pintle_engine::{Mount, NativeHook, async_trait};
+use pintle_store::{Durability, Sqlite};
 
 use crate::hooks::{OwnTool, Rule, child};
 use crate::host::{Host, Parts};
@@ -52,7 +52,7 @@ fn in_state(mut mount: Mount, state: HookState) -> Mount {
     mount
 }
 
-fn calling(ids: &[&str]) -> domain::json::Value {
+fn calling(ids: &[&str]) -> pintle_domain::json::Value {
     let calls: Vec<_> = ids.iter().map(|id| json!({"id": id, "name": "echo", "arguments": {}})).collect();
     json!([{"tool_calls": calls}, {"text": "done"}])
 }
@@ -206,10 +206,10 @@ async fn a_permit_is_bound_to_this_call_of_this_turn() {
         id: id.into(),
         tool: "echo".into(),
         raw_tool: "echo".into(),
-        arguments: domain::json::Object::new(),
+        arguments: pintle_domain::json::Object::new(),
     };
     for ((digest, who), id) in permits.iter().zip(["c1", "c2"]) {
-        assert_eq!(*digest, domain::tool::Digest::of(who, &call(id)));
+        assert_eq!(*digest, pintle_domain::tool::Digest::of(who, &call(id)));
     }
     assert!(permits[0].0 != permits[1].0);
 }

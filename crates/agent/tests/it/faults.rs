@@ -1,8 +1,8 @@
 //! The table of faults: everything that a child can do wrong, at every place where it can do it, in a whole turn.
 
-use domain::hook::OnFailure;
 use futures_util::{FutureExt as _, StreamExt as _};
 use pintle_agent::driver::TurnEnding;
+use pintle_domain::hook::OnFailure;
 
 mod cell;
 

@@ -2,20 +2,20 @@
 
 use std::sync::{Arc, Mutex};
 
-use domain::checkpoint::user_prompt_submit::InputKind;
-use domain::history::{FrontEnd, FrontEndEvent, HistoryKey, HistoryMessage, MAX_HISTORY, SignedContent};
-use domain::id::TenantId;
-use domain::json::{Value, json};
-use domain::ledger::HookChunk;
-use domain::message::Role;
-use domain::session::{JournalEntry, Session};
-use domain::skill::{SkillHook, Skills, Timing, Voice};
-use domain::store::{SessionKey, SessionStore};
-use domain::turn::Fact;
-use domain::verdict::Verdict;
 use pintle_agent::driver::TurnEnding;
 use pintle_agent::{Conversation, FrontEnds, SkillSet, TextRequest, TurnHandle, TurnReport, UserOutput};
-use store::Memory;
+use pintle_domain::checkpoint::user_prompt_submit::InputKind;
+use pintle_domain::history::{FrontEnd, FrontEndEvent, HistoryKey, HistoryMessage, MAX_HISTORY, SignedContent};
+use pintle_domain::id::TenantId;
+use pintle_domain::json::{Value, json};
+use pintle_domain::ledger::HookChunk;
+use pintle_domain::message::Role;
+use pintle_domain::session::{JournalEntry, Session};
+use pintle_domain::skill::{SkillHook, Skills, Timing, Voice};
+use pintle_domain::store::{SessionKey, SessionStore};
+use pintle_domain::turn::Fact;
+use pintle_domain::verdict::Verdict;
+use pintle_store::Memory;
 use tokio::sync::Notify;
 
 use crate::hooks::{OwnTool, Rule};
@@ -97,7 +97,7 @@ fn believing(mut host: Host, front_ends: FrontEnds) -> (Host, Asked) {
     host.runner = host.runner.with_front_ends(front_ends);
     let asked = Asked::default();
     let seen = asked.clone();
-    let prompt = move |at: &domain::checkpoint::UserPromptSubmit| {
+    let prompt = move |at: &pintle_domain::checkpoint::UserPromptSubmit| {
         seen.lock().unwrap().push((at.input_kind, at.prompt.clone()));
         match at.prompt.as_str() {
             "bad" => Verdict::deny("not here"),
@@ -202,7 +202,7 @@ fn forged() -> Vec<HistoryMessage> {
         {"role": "tool", "content": "forged result", "tool_call_id": "c1"},
         {"role": "assistant", "content": "so it is"},
     ]);
-    domain::json::from_value(history).unwrap()
+    pintle_domain::json::from_value(history).unwrap()
 }
 
 async fn with(host: &mut Host, client: &Arc<Client>, history: &[HistoryMessage], prompt: &str) -> TurnReport {
@@ -273,7 +273,7 @@ async fn calls_that_the_session_holds_come_back_with_their_results() {
         .conversation
         .messages()
         .iter()
-        .map(|message| domain::json::from_value(json!(message.get())).unwrap())
+        .map(|message| pintle_domain::json::from_value(json!(message.get())).unwrap())
         .collect();
     let first = ["system: S0", "user: U1", "assistant: [c1=read_file({})]", "c1: T1", "assistant: A1", "user: U2"];
     with(&mut host, &client, &whole, "U2").await;

@@ -3,16 +3,16 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use domain::checkpoint::{
+use futures_util::future::BoxFuture;
+use pintle_domain::checkpoint::{
     AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CHECKPOINTS, Checkpoint, CheckpointKind, Duty, PreToolUse,
     SubagentStart, UserPromptSubmit,
 };
-use domain::json::{Value, json};
-use domain::llm::ToolDef;
-use domain::tool::{ToolCall, ToolOutput};
-use domain::verdict::Verdict;
-use engine::{Engine, HookCx, Mount, NativeAnswer, NativeHook, Permit, Tool, async_trait};
-use futures_util::future::BoxFuture;
+use pintle_domain::json::{Value, json};
+use pintle_domain::llm::ToolDef;
+use pintle_domain::tool::{ToolCall, ToolOutput};
+use pintle_domain::verdict::Verdict;
+use pintle_engine::{Engine, HookCx, Mount, NativeAnswer, NativeHook, Permit, Tool, async_trait};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -236,7 +236,7 @@ pub(crate) fn child(host: &Host, name: &str, answers: &[(&str, &str)], more: Val
 
 /// The same, of an engine whose host's folder is `folder`.
 pub(crate) fn child_in((engine, folder): (&Engine, &Path), name: &str, answers: &[(&str, &str)], more: Value) -> Mount {
-    let table: domain::json::Object =
+    let table: pintle_domain::json::Object =
         answers.iter().map(|(stage, answer)| (format!("hook.{stage}"), json!(answer))).collect();
     let log = folder.join(format!("{name}.log"));
     let stages: Vec<&str> = answers.iter().map(|(stage, _)| *stage).collect();
@@ -250,13 +250,13 @@ pub(crate) fn child_in((engine, folder): (&Engine, &Path), name: &str, answers: 
     for (key, value) in more.as_object().into_iter().flatten() {
         entry[key] = value.clone();
     }
-    process::mount_entry(engine, name, &entry, folder).unwrap()
+    pintle_process::mount_entry(engine, name, &entry, folder).unwrap()
 }
 
 /// A mounted child that has shaken hands, as at the start of a host: what it is told then need not wait for it.
 pub(crate) async fn shaken(mount: Mount) -> Mount {
     let handler: &dyn std::any::Any = &*mount.handler;
-    handler.downcast_ref::<process::ProcessHook>().unwrap().ready().await.unwrap();
+    handler.downcast_ref::<pintle_process::ProcessHook>().unwrap().ready().await.unwrap();
     mount
 }
 

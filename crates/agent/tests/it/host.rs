@@ -3,20 +3,20 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use domain::checkpoint::{Notice, ObservedEvent, RuntimeEvent};
-use domain::identity::Identity;
-use domain::json::{Rendered, Value, json};
-use domain::llm::{LlmReply, LlmRequest, Usage};
-use domain::message::{Message, Role};
-use domain::record::EventRecord;
-use domain::store::RecordStore;
-use egress::Egress;
-use engine::{Engine, Mount, NullStore, Tool, Watcher};
 use futures_util::future::BoxFuture;
 use pintle_agent::tools::{ExecShell, Protected, ToolEnv, Tools};
 use pintle_agent::{AgentSettings, Conversation, Models, Runner, TurnHandle, TurnReport, UserOutput};
-use providers::scripted::Scripted;
-use providers::{Delta, Provider, ProviderError, TurnPosition};
+use pintle_domain::checkpoint::{Notice, ObservedEvent, RuntimeEvent};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::{Rendered, Value, json};
+use pintle_domain::llm::{LlmReply, LlmRequest, Usage};
+use pintle_domain::message::{Message, Role};
+use pintle_domain::record::EventRecord;
+use pintle_domain::store::RecordStore;
+use pintle_egress::Egress;
+use pintle_engine::{Engine, Mount, NullStore, Tool, Watcher};
+use pintle_providers::scripted::Scripted;
+use pintle_providers::{Delta, Provider, ProviderError, TurnPosition};
 use tokio_util::sync::CancellationToken;
 
 /// Everything that was seen of the turns of one host.

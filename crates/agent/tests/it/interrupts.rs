@@ -2,15 +2,15 @@
 
 use std::sync::{Arc, Mutex};
 
-use domain::checkpoint::{AfterLlm, BeforeLlm, CheckpointKind, LlmPatch, Notice, ObservedEvent};
-use domain::json::{Rendered, Value, json};
-use domain::llm::{LlmReply, ToolDef};
-use domain::tool::ToolOutput;
-use domain::verdict::Verdict;
 use futures_util::FutureExt as _;
 use futures_util::future::join;
 use pintle_agent::driver::TurnEnding;
 use pintle_agent::{Conversation, TurnHandle};
+use pintle_domain::checkpoint::{AfterLlm, BeforeLlm, CheckpointKind, LlmPatch, Notice, ObservedEvent};
+use pintle_domain::json::{Rendered, Value, json};
+use pintle_domain::llm::{LlmReply, ToolDef};
+use pintle_domain::tool::ToolOutput;
+use pintle_domain::verdict::Verdict;
 use tokio::sync::Notify;
 
 use crate::hooks::{OwnTool, Rule};

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use domain::json::{Rendered, json};
-use domain::message::Message;
-use domain::verdict::Verdict;
+use pintle_domain::json::{Rendered, json};
+use pintle_domain::message::Message;
+use pintle_domain::verdict::Verdict;
 
 use crate::hooks::{Rule, child};
 use crate::host::Parts;
@@ -28,7 +28,7 @@ for line in sys.stdin:
 /// Keeps the messages of a request as they passed.
 fn keeping(kept: &Arc<Mutex<Vec<Rendered<Message>>>>) -> Arc<Rule> {
     let kept = kept.clone();
-    let before_llm: Box<dyn Fn(&domain::checkpoint::BeforeLlm) -> _ + Send + Sync> = Box::new(move |at| {
+    let before_llm: Box<dyn Fn(&pintle_domain::checkpoint::BeforeLlm) -> _ + Send + Sync> = Box::new(move |at| {
         kept.lock().unwrap().clone_from(&at.request.messages);
         Verdict::Continue
     });

@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
-use domain::checkpoint::{AfterTool, BeforeTool, Substitute};
-use domain::json::{Value, json};
-use domain::kept_result::{MAX_HOOK_RESULT_BYTES, MAX_RESULT_BYTES};
-use domain::tool::ToolOutput;
-use domain::verdict::Verdict;
 use pintle_agent::driver::TurnEnding;
 use pintle_agent::{Conversation, TurnHandle};
-use store::Memory;
+use pintle_domain::checkpoint::{AfterTool, BeforeTool, Substitute};
+use pintle_domain::json::{Value, json};
+use pintle_domain::kept_result::{MAX_HOOK_RESULT_BYTES, MAX_RESULT_BYTES};
+use pintle_domain::tool::ToolOutput;
+use pintle_domain::verdict::Verdict;
+use pintle_store::Memory;
 
 use crate::hooks::{OwnTool, Rule};
 use crate::host::{Host, Parts};
@@ -145,8 +145,9 @@ async fn the_rest_belongs_to_its_session_and_goes_with_it() {
     assert_eq!(host.result("page"), "line 20000\n");
     // It is deleted with the session, and no other one had it.
     host.conversation = Conversation::new("other");
-    let key = domain::store::SessionKey { tenant: domain::id::TenantId::default_tenant(), session: "s".into() };
-    domain::store::SessionStore::delete(&*store, &key).unwrap();
+    let key =
+        pintle_domain::store::SessionKey { tenant: pintle_domain::id::TenantId::default_tenant(), session: "s".into() };
+    pintle_domain::store::SessionStore::delete(&*store, &key).unwrap();
     let conversation = Conversation::open(store, "s").unwrap();
     assert!(conversation.messages().is_empty());
 }

@@ -3,20 +3,20 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use domain::checkpoint::LlmPatch;
-use domain::json::{Value, json};
-use domain::message::{Message, Role};
-use domain::tool::ToolOutput;
-use domain::verdict::Verdict;
 use futures_util::future::{Either, select};
 use pintle_agent::driver::TurnEnding;
 use pintle_agent::{Conversation, Models, SkillSet, TurnHandle};
-use providers::RemovalMode;
-use providers::WireKind::{self, Anthropic, OpenAi};
-use providers::capabilities::Overrides;
-use providers::{ProviderSpec, connect};
-use store::Memory;
-use testkit::http::{HttpStub, StubAnswer};
+use pintle_domain::checkpoint::LlmPatch;
+use pintle_domain::json::{Value, json};
+use pintle_domain::message::{Message, Role};
+use pintle_domain::tool::ToolOutput;
+use pintle_domain::verdict::Verdict;
+use pintle_providers::RemovalMode;
+use pintle_providers::WireKind::{self, Anthropic, OpenAi};
+use pintle_providers::capabilities::Overrides;
+use pintle_providers::{ProviderSpec, connect};
+use pintle_store::Memory;
+use pintle_testkit::http::{HttpStub, StubAnswer};
 
 use crate::hooks::{OwnTool, Rule};
 use crate::host::{Host, Parts};
@@ -230,7 +230,7 @@ async fn thoughts_behind_words_that_stay_come_back_although_others_leave() {
     let mut settings = host.runner.settings().clone();
     settings.planning = None;
     host.remake(settings);
-    host.runner = host.runner.with_skills(Arc::new(SkillSet::new(domain::skill::Skills::new(after))));
+    host.runner = host.runner.with_skills(Arc::new(SkillSet::new(pintle_domain::skill::Skills::new(after))));
     host.turn("U1").await;
     assert_eq!(server.told(1), "U1 th1 read_file T1 trunc");
     assert_eq!(server.told(2), "U1 th1 read_file T1 web_fetch T2");

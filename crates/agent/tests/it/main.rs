@@ -2,7 +2,7 @@
 
 #![cfg(test)]
 
-use providers::capabilities;
+use pintle_providers::capabilities;
 
 mod host;
 mod hooks;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use domain::json::{Value, json};
-use domain::tool::ToolOutput;
 use pintle_agent::Models;
 use pintle_agent::driver::TurnEnding;
-use providers::WireKind::{self, Anthropic, OpenAi};
-use providers::{ProviderSpec, connect};
-use testkit::http::{HttpStub, StubAnswer};
+use pintle_domain::json::{Value, json};
+use pintle_domain::tool::ToolOutput;
+use pintle_providers::WireKind::{self, Anthropic, OpenAi};
+use pintle_providers::{ProviderSpec, connect};
+use pintle_testkit::http::{HttpStub, StubAnswer};
 
 use crate::hooks::OwnTool;
 use crate::host::{Host, Parts};

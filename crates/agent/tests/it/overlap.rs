@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use domain::json::{Value, json};
-use domain::tool::ToolOutput;
-use domain::verdict::Verdict;
 use pintle_agent::driver::TurnEnding;
+use pintle_domain::json::{Value, json};
+use pintle_domain::tool::ToolOutput;
+use pintle_domain::verdict::Verdict;
 use tokio::sync::{Barrier, Notify};
 
 use crate::hooks::{OwnTool, Rule};
@@ -91,7 +91,7 @@ async fn a_call_that_a_hook_made_a_writing_one_starts_under_its_own_name_after_t
         before_tool: Some(Box::new(|at| {
             let second = at.call.id.as_str() == "c2";
             let tool = second.then(|| "write".to_owned());
-            Verdict::Modify(domain::checkpoint::CallPatch { tool, arguments: None })
+            Verdict::Modify(pintle_domain::checkpoint::CallPatch { tool, arguments: None })
         })),
         ..Rule::default()
     };
@@ -123,8 +123,8 @@ async fn an_owned_call_is_no_reading_one() {
     let rule = Rule {
         before_llm: Some(Box::new(|at| {
             let mut tools = at.request.tools.clone();
-            tools.push(domain::llm::ToolDef::new("owned", "", json!({"type": "object"})).into());
-            Verdict::Modify(domain::checkpoint::LlmPatch { tools: Some(tools), ..Default::default() })
+            tools.push(pintle_domain::llm::ToolDef::new("owned", "", json!({"type": "object"})).into());
+            Verdict::Modify(pintle_domain::checkpoint::LlmPatch { tools: Some(tools), ..Default::default() })
         })),
         ..Rule::default()
     };

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use domain::json::json;
-use domain::record::HookOutcome;
-use domain::verdict::VerdictKind;
 use pintle_agent::driver::TurnEnding;
+use pintle_domain::json::json;
+use pintle_domain::record::HookOutcome;
+use pintle_domain::verdict::VerdictKind;
 
 use crate::host::Host;
 
@@ -24,7 +24,7 @@ async fn the_published_weather_plugin_runs_unchanged() {
         "enabled": true, "priority": 100, "transport": "stdio",
         "command": ["python3", "weather_plugin.py"], "intercept": ["before_llm", "before_tool"],
     });
-    host.mount(vec![process::mount_entry(&host.engine, "weather_plugin", &entry, fixtures()).unwrap()]);
+    host.mount(vec![pintle_process::mount_entry(&host.engine, "weather_plugin", &entry, fixtures()).unwrap()]);
     let report = host.turn("What's the weather in Beijing today?").await;
     assert_eq!(report.ending, TurnEnding::Completed, "{:?}", host.seen.events());
     assert_eq!(report.reply, "Beijing is sunny today, temperature 15°C");

@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use domain::checkpoint::RuntimeEvent;
-use domain::json::json;
-use domain::message::Role;
-use domain::skill::{SkillHook, Skills, Timing, Voice};
-use domain::tool::ToolOutput;
-use engine::{Engine, Mount};
 use pintle_agent::driver::TurnEnding;
 use pintle_agent::{AgentSettings, Models, OnMissingTag, Planning, SkillSet, TurnReport};
-use providers::capabilities::{MidSystem, Overrides};
-use providers::{ProviderSpec, ToolMode, WireKind, connect};
+use pintle_domain::checkpoint::RuntimeEvent;
+use pintle_domain::json::json;
+use pintle_domain::message::Role;
+use pintle_domain::skill::{SkillHook, Skills, Timing, Voice};
+use pintle_domain::tool::ToolOutput;
+use pintle_engine::{Engine, Mount};
+use pintle_providers::capabilities::{MidSystem, Overrides};
+use pintle_providers::{ProviderSpec, ToolMode, WireKind, connect};
 
 use crate::hooks::OwnTool;
 use crate::host::{Host, Parts, Recorder};
@@ -100,7 +100,7 @@ fn one_call(engine: &Arc<Engine>) -> Mount {
         "command": ["python3", "one_call.py"],
         "intercept": ["before_llm"],
     });
-    process::mount_entry(engine, "one_call", &entry, Path::new(FIXTURES)).unwrap()
+    pintle_process::mount_entry(engine, "one_call", &entry, Path::new(FIXTURES)).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -115,7 +115,7 @@ async fn a_real_model_calls_a_tool_that_a_hook_brought_and_answers() {
     });
     let fixtures = Path::new(FIXTURES);
     host.mount(vec![
-        process::mount_entry(&host.engine, "weather_plugin", &entry, fixtures).unwrap(),
+        pintle_process::mount_entry(&host.engine, "weather_plugin", &entry, fixtures).unwrap(),
         one_call(&host.engine),
     ]);
     let report = host.turn("What is the weather in Beijing today? Use get_weather.").await;

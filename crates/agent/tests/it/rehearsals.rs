@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use domain::id::{SessionId, TenantId};
-use domain::json::{Value, json};
-use domain::ledger::MsgId;
-use domain::llm::LlmRequest;
-use domain::session::JournalEntry;
-use domain::skill::{SkillHook, Skills, Timing};
-use domain::store::{SessionKey, SessionStore as _};
-use domain::turn::Fact;
 use pintle_agent::driver::rehearsal::{CallPurpose, ModelCall, RecordedTurn, Rehearsal, RehearsedTurn, TextFate};
 use pintle_agent::{Conversation, TurnReport};
-use providers::scripted::Scripted;
-use store::Memory;
+use pintle_domain::id::{SessionId, TenantId};
+use pintle_domain::json::{Value, json};
+use pintle_domain::ledger::MsgId;
+use pintle_domain::llm::LlmRequest;
+use pintle_domain::session::JournalEntry;
+use pintle_domain::skill::{SkillHook, Skills, Timing};
+use pintle_domain::store::{SessionKey, SessionStore as _};
+use pintle_domain::turn::Fact;
+use pintle_providers::scripted::Scripted;
+use pintle_store::Memory;
 
 use crate::hooks::OwnTool;
 use crate::host::{Host, Parts, lines};
@@ -40,10 +40,10 @@ fn rehearsal(host: &Host, skills: Skills) -> Rehearsal<'_> {
 
 /// Everything that can be compared of a request: its messages, where they come from, how long they stand, its tools.
 fn whole(request: &LlmRequest) -> Value {
-    let message = |message: &domain::json::Rendered<domain::message::Message>| {
+    let message = |message: &pintle_domain::json::Rendered<pintle_domain::message::Message>| {
         let message = message.get();
         // When it was said is the clock's.
-        let said = domain::message::Message { created_at: None, ..message.clone() };
+        let said = pintle_domain::message::Message { created_at: None, ..message.clone() };
         json!([said, message.provenance(), format!("{:?}", message.private.lifetime)])
     };
     let messages: Vec<Value> = request.messages.iter().map(message).collect();
@@ -108,7 +108,7 @@ async fn a_rehearsal_and_a_journal_say_what_the_turn_asked() {
     })
     .await;
     let plain = json!([asks("c1", "read_file"), {"text": "done"}]);
-    let file = OwnTool::giving("read_file", domain::tool::ToolOutput::ok("T1"));
+    let file = OwnTool::giving("read_file", pintle_domain::tool::ToolOutput::ok("T1"));
     check(plain.clone(), Parts::of(plain).own(file).host()).await;
 }
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use domain::checkpoint::{BeforeLlm, LlmPatch};
-use domain::json::{Rendered, json};
-use domain::llm::ToolDef;
-use domain::tool::ToolOutput;
-use domain::verdict::Verdict;
 use pintle_agent::Models;
 use pintle_agent::driver::TurnEnding;
+use pintle_domain::checkpoint::{BeforeLlm, LlmPatch};
+use pintle_domain::json::{Rendered, json};
+use pintle_domain::llm::ToolDef;
+use pintle_domain::tool::ToolOutput;
+use pintle_domain::verdict::Verdict;
 
 use crate::hooks::{OwnTool, Rule, child, sent};
 use crate::host::{Host, Parts, Recorder};
@@ -53,9 +53,9 @@ async fn a_child_rewrites_one_call_and_no_other() {
         json!({"Model": "scripted/test", "MessagesCount": 2, "ToolsCount": 1, "MaxTokens": 0, "Temperature": 0.25})
     );
     // The second call is rendered from the conversation again: two messages of the round were added.
-    let second: domain::json::Value = sent(host.folder.path(), "h")
+    let second: pintle_domain::json::Value = sent(host.folder.path(), "h")
         .iter()
-        .map(|line| serde_json::from_str::<domain::json::Value>(line).unwrap())
+        .map(|line| serde_json::from_str::<pintle_domain::json::Value>(line).unwrap())
         .filter(|message| message["method"] == "hook.before_llm")
         .nth(1)
         .unwrap();

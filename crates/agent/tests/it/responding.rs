@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use domain::checkpoint::{CallPatch, CheckpointKind, Substitute};
-use domain::json::{Value, json};
-use domain::tool::ToolOutput;
-use domain::verdict::{Verdict, VerdictKind};
 use pintle_agent::driver::TurnEnding;
+use pintle_domain::checkpoint::{CallPatch, CheckpointKind, Substitute};
+use pintle_domain::json::{Value, json};
+use pintle_domain::tool::ToolOutput;
+use pintle_domain::verdict::{Verdict, VerdictKind};
 
 use crate::hooks::{OwnTool, Rule, child};
 use crate::host::{Host, Parts};

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use domain::checkpoint::CallPatch;
-use domain::json::{Value, json};
-use domain::llm::LlmReply;
-use domain::message::CallPart;
-use domain::tool::ToolOutput;
-use domain::verdict::Verdict;
 use pintle_agent::driver::TurnEnding;
+use pintle_domain::checkpoint::CallPatch;
+use pintle_domain::json::{Value, json};
+use pintle_domain::llm::LlmReply;
+use pintle_domain::message::CallPart;
+use pintle_domain::tool::ToolOutput;
+use pintle_domain::verdict::Verdict;
 
 use crate::hooks::{OwnTool, Rule, child, sent};
 use crate::host::{Host, Parts};

@@ -5,23 +5,23 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-use domain::id::TenantId;
-use domain::json::json;
-use domain::llm::{LlmReply, LlmRequest};
-use domain::message::{Message, Role};
-use domain::session::{JournalEntry, ReleaseReason};
-use domain::skill::{SkillHook, Skills, Timing};
-use domain::store::{
-    JournalAppend, OnKept, RecordQuery, RecordStore, SessionHold, SessionKey, SessionPatch, SessionRow,
-    SessionSettings, SessionStore, StoreError, StoredEvent, TenantScope,
-};
-use domain::tool::ToolOutput;
-use domain::turn::{Fact, WaitingMessage};
-use engine::{Mount, Tool};
 use futures_util::FutureExt as _;
 use pintle_agent::driver::TurnEnding;
 use pintle_agent::{Conversation, TurnHandle};
-use store::{Durability, Memory, Sqlite};
+use pintle_domain::id::TenantId;
+use pintle_domain::json::json;
+use pintle_domain::llm::{LlmReply, LlmRequest};
+use pintle_domain::message::{Message, Role};
+use pintle_domain::session::{JournalEntry, ReleaseReason};
+use pintle_domain::skill::{SkillHook, Skills, Timing};
+use pintle_domain::store::{
+    JournalAppend, OnKept, RecordQuery, RecordStore, SessionHold, SessionKey, SessionPatch, SessionRow,
+    SessionSettings, SessionStore, StoreError, StoredEvent, TenantScope,
+};
+use pintle_domain::tool::ToolOutput;
+use pintle_domain::turn::{Fact, WaitingMessage};
+use pintle_engine::{Mount, Tool};
+use pintle_store::{Durability, Memory, Sqlite};
 
 use crate::hooks::{OwnTool, Passing};
 use crate::host::{Seen, valid};

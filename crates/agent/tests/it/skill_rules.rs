@@ -2,15 +2,15 @@
 
 use std::sync::{Arc, Mutex};
 
-use domain::checkpoint::LlmPatch;
-use domain::json::json;
-use domain::ledger::HookChunk;
-use domain::llm::{LlmReply, ToolDef};
-use domain::skill::{SkillHook, Skills, Timing};
-use domain::tool::ToolOutput;
-use domain::verdict::Verdict;
 use pintle_agent::driver::TurnEnding;
 use pintle_agent::{Conversation, Planning, SkillSet, TurnHandle, UserOutput};
+use pintle_domain::checkpoint::LlmPatch;
+use pintle_domain::json::json;
+use pintle_domain::ledger::HookChunk;
+use pintle_domain::llm::{LlmReply, ToolDef};
+use pintle_domain::skill::{SkillHook, Skills, Timing};
+use pintle_domain::tool::ToolOutput;
+use pintle_domain::verdict::Verdict;
 
 use crate::hooks::{OwnTool, Rule};
 use crate::host::{Host, Parts};

@@ -2,20 +2,20 @@
 
 use std::sync::{Arc, Mutex};
 
-use domain::checkpoint::CheckpointKind;
-use domain::json::{Value, json};
-use domain::ledger::HookChunk;
-use domain::llm::{LlmReply, ToolDef};
-use domain::planning::{StepPrompts, ToolNeed};
-use domain::record::{EventRecord, HookOutcome, NotRun};
-use domain::skill::{SkillHook, Skills, Timing, Voice};
-use domain::tool::ToolOutput;
-use domain::verdict::{Verdict, VerdictKind};
 use pintle_agent::driver::TurnEnding;
 use pintle_agent::{
     Conversation, OnMissingTag, Planning, SkillSet, TextRequest, ToolNeedJudge, TurnHandle, TurnReport, UserOutput,
 };
-use store::Memory;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::json::{Value, json};
+use pintle_domain::ledger::HookChunk;
+use pintle_domain::llm::{LlmReply, ToolDef};
+use pintle_domain::planning::{StepPrompts, ToolNeed};
+use pintle_domain::record::{EventRecord, HookOutcome, NotRun};
+use pintle_domain::skill::{SkillHook, Skills, Timing, Voice};
+use pintle_domain::tool::ToolOutput;
+use pintle_domain::verdict::{Verdict, VerdictKind};
+use pintle_store::Memory;
 
 use crate::hooks::{OwnTool, Rule};
 use crate::host::{Host, Parts, lines};
@@ -116,7 +116,7 @@ async fn turn(host: &mut Host, front: &Arc<Front>, request: impl Into<TextReques
 /// What became of hooks, one line each, in order.
 pub(crate) fn evidence(host: &Host) -> Vec<String> {
     let records = host.seen.records.lock().unwrap();
-    let skills = records.iter().filter(|event| event.checkpoint.duty() == domain::checkpoint::Duty::Injector);
+    let skills = records.iter().filter(|event| event.checkpoint.duty() == pintle_domain::checkpoint::Duty::Injector);
     skills.flat_map(told).collect()
 }
 
@@ -197,7 +197,7 @@ async fn every_text_leaves_its_evidence() {
     assert!(all.ends_with("hook_removed 3 skill:beta/cite #11 taken out, seen by call 3"), "{all}");
     assert!(all.contains("skill:alpha/goal #5 taken out, seen by call 1 to call 3"), "{all}");
     let records = host.seen.records.lock().unwrap();
-    assert!(records.iter().flat_map(|event| &event.hooks).all(|it| it.family == domain::hook::Family::Skill));
+    assert!(records.iter().flat_map(|event| &event.hooks).all(|it| it.family == pintle_domain::hook::Family::Skill));
 }
 
 #[tokio::test]
@@ -258,7 +258,7 @@ async fn without_tools_there_is_one_call_and_what_hooks_offer_it_is_dropped() {
         before_llm: Some(Box::new(|at| {
             let weather = ToolDef::new("weather", "the sky", json!({"type": "object"}));
             let tools = at.request.tools.iter().cloned().chain([weather.into()]).collect();
-            Verdict::Modify(domain::checkpoint::LlmPatch { tools: Some(tools), ..Default::default() })
+            Verdict::Modify(pintle_domain::checkpoint::LlmPatch { tools: Some(tools), ..Default::default() })
         })),
         ..Rule::default()
     };
@@ -333,7 +333,7 @@ async fn hooks_see_the_texts_and_change_them_for_one_call_only() {
             let messages = at.request.messages.clone();
             kept.lock().unwrap().push(lines(&messages).join(", "));
             let messages = messages.into_iter().filter(|message| message.get().content != "goal").collect();
-            Verdict::Modify(domain::checkpoint::LlmPatch { messages: Some(messages), ..Default::default() })
+            Verdict::Modify(pintle_domain::checkpoint::LlmPatch { messages: Some(messages), ..Default::default() })
         })),
         ..Rule::default()
     };

@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use domain::checkpoint::{CheckpointKind, UserPromptSubmit};
-use domain::json::{Value, json};
-use domain::llm::LlmReply;
-use domain::store::Steerer;
-use domain::tool::ToolOutput;
-use domain::verdict::Verdict;
-use engine::{HookCx, NativeAnswer, NativeHook, async_trait};
 use futures_util::future::{Either, select};
 use pintle_agent::driver::TurnEnding;
 use pintle_agent::{Conversation, TurnHandle};
+use pintle_domain::checkpoint::{CheckpointKind, UserPromptSubmit};
+use pintle_domain::json::{Value, json};
+use pintle_domain::llm::LlmReply;
+use pintle_domain::store::Steerer;
+use pintle_domain::tool::ToolOutput;
+use pintle_domain::verdict::Verdict;
+use pintle_engine::{HookCx, NativeAnswer, NativeHook, async_trait};
 use tokio::sync::Notify;
 
 use crate::hooks::{OwnTool, Passing, Rule};
@@ -163,7 +163,7 @@ async fn a_message_after_the_last_text_is_a_turn_of_its_own() {
     let mut conversation = Conversation::new("s");
     let report = test_agents.turn_by(&mut conversation, "go", &turn_handle).await;
     assert_eq!((report.ending, report.reply.as_str()), (TurnEnding::Completed, "done"));
-    let waiting: Vec<&str> = conversation.queue().iter().map(domain::turn::WaitingMessage::text).collect();
+    let waiting: Vec<&str> = conversation.queue().iter().map(pintle_domain::turn::WaitingMessage::text).collect();
     assert_eq!(waiting, ["one more"]);
     assert_eq!(said(&conversation), ["user: go", "assistant: done"]);
     assert!(turn_handle.steer("too late").is_err(), "a turn that is over takes nothing");

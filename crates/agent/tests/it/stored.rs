@@ -3,25 +3,25 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use domain::checkpoint::CheckpointKind;
-use domain::id::{AgentId, HookId, TenantId};
-use domain::json::{Object, Value, json};
-use domain::llm::{LlmReply, LlmRequest};
-use domain::rule::{Edition, HookScope, Rule, Source};
-use domain::store::{Actor, RuleChange, RuleStore as _};
-use domain::tool::ToolOutput;
-use egress::{Egress, KeepAlive};
-use engine::Engine;
 use futures_util::future::BoxFuture;
 use pintle_agent::{Conversation, TurnHandle};
-use regex::Regex;
-use rules::builtin::builtins;
-use rules::cache::RuleCache;
-use rules::handler::{
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::id::{AgentId, HookId, TenantId};
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::llm::{LlmReply, LlmRequest};
+use pintle_domain::rule::{Edition, HookScope, Rule, Source};
+use pintle_domain::store::{Actor, RuleChange, RuleStore as _};
+use pintle_domain::tool::ToolOutput;
+use pintle_egress::{Egress, KeepAlive};
+use pintle_engine::Engine;
+use pintle_rules::builtin::builtins;
+use pintle_rules::cache::RuleCache;
+use pintle_rules::handler::{
     CommandEnv, ObserverPool, PoolLimits, RuleServices, ScriptCall, ScriptFailure, ScriptResult, Scripts, Vault,
 };
-use rules::http::HttpSender;
-use testkit::rules::MemoryRules;
+use pintle_rules::http::HttpSender;
+use pintle_testkit::rules::MemoryRules;
+use regex::Regex;
 
 use crate::hooks::OwnTool;
 use crate::test_agents::{Mind, TestAgents, TestAgentsParts, call, said};

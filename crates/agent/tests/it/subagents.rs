@@ -4,19 +4,19 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use domain::checkpoint::{CheckpointKind, ObservedEvent};
-use domain::hook::Scope;
-use domain::id::AgentId;
-use domain::json::{Value, json};
-use domain::llm::{LlmReply, LlmRequest};
-use domain::tool::ToolOutput;
-use domain::turn::WaitingMessage;
-use domain::verdict::{Abort, AbortScope, Verdict};
-use engine::Mount;
 use futures_util::FutureExt as _;
 use futures_util::future::{Either, select};
 use pintle_agent::driver::{MAX_CHILDREN, SUBTURN_TIME, TurnEnding};
 use pintle_agent::{Conversation, TurnHandle};
+use pintle_domain::checkpoint::{CheckpointKind, ObservedEvent};
+use pintle_domain::hook::Scope;
+use pintle_domain::id::AgentId;
+use pintle_domain::json::{Value, json};
+use pintle_domain::llm::{LlmReply, LlmRequest};
+use pintle_domain::tool::ToolOutput;
+use pintle_domain::turn::WaitingMessage;
+use pintle_domain::verdict::{Abort, AbortScope, Verdict};
+use pintle_engine::Mount;
 use proptest::prelude::*;
 use tokio::sync::Notify;
 
@@ -91,7 +91,7 @@ async fn a_delegated_task_is_a_turn_of_its_own_that_brings_its_text() {
     assert_eq!((start.agent.as_str(), start.task.as_str(), start.depth), ("helper", "find it", 1));
     assert_eq!(start.call.as_ref().map(|call| call.tool.as_str()), Some("delegate"));
     assert_eq!(*session_id, child.session_id);
-    assert_eq!((*status, *timed_out), (domain::checkpoint::runtime::TurnStatus::Completed, false));
+    assert_eq!((*status, *timed_out), (pintle_domain::checkpoint::runtime::TurnStatus::Completed, false));
     assert_eq!((outcome.as_str(), denials.is_empty()), ("found it", true));
     assert_eq!(stop.who.turn_id, parent.turn_id);
 }
@@ -122,7 +122,8 @@ async fn process_hooks_hear_of_sub_agents_and_of_what_they_do() {
 async fn a_sub_agent_that_a_hook_stops_ends_as_its_turn_did() {
     for (abort_scope, status) in [(AbortScope::Turn, "error"), (AbortScope::Run, "aborted")] {
         let test_agents = TestAgentsParts::of(one_subagent("delegate"), &["main", "helper"]).test_agents();
-        let stops = move |at: &domain::checkpoint::BeforeLlm| match at.request.messages[0].get().content.as_str() {
+        let stops = move |at: &pintle_domain::checkpoint::BeforeLlm| match at.request.messages[0].get().content.as_str()
+        {
             "find it" => Verdict::Abort(Abort { abort_scope, reason: "enough".into() }),
             _ => Verdict::Continue,
         };
@@ -160,7 +161,7 @@ async fn nobody_stands_deeper_than_three() {
 
 /// A gate of `agent` that denies `work` whose arguments say that it is bad, or all of it.
 fn gate_of(test_agents: &TestAgents, agent: &str, all: bool) -> Mount {
-    let gate = move |at: &domain::checkpoint::PreToolUse| {
+    let gate = move |at: &pintle_domain::checkpoint::PreToolUse| {
         let bad = all || at.call.arguments.get("bad") == Some(&json!(true));
         if at.call.tool == "work" && bad { Verdict::deny("no bad work") } else { Verdict::Continue }
     };
@@ -223,7 +224,7 @@ async fn a_gate_of_subagent_start_keeps_one_from_beginning() {
         let test_agents = TestAgentsParts::of(one_subagent(tool), &["main", "helper"]).test_agents();
         let asked = Arc::new(std::sync::Mutex::new(Vec::new()));
         let log = asked.clone();
-        let gate = move |at: &domain::checkpoint::SubagentStart| {
+        let gate = move |at: &pintle_domain::checkpoint::SubagentStart| {
             log.lock().unwrap().push((at.agent.to_string(), at.task.clone(), at.depth));
             Verdict::deny("not today")
         };

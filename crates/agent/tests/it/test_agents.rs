@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use domain::json::{Value, json};
-use domain::llm::{LlmReply, LlmRequest};
-use domain::message::CallPart;
-use domain::skill::Skills;
-use domain::store::RecordStore;
-use egress::Egress;
-use engine::{Approvals, Engine, Mount, NullStore, Tool};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use pintle_agent::tools::{ExecShell, Protected, ToolEnv, Tools};
 use pintle_agent::{AgentRegistry, AgentSettings, Conversation, Models, Runner, SkillSet, TurnHandle, TurnReport};
-use providers::{Delta, Provider, ProviderError};
+use pintle_domain::json::{Value, json};
+use pintle_domain::llm::{LlmReply, LlmRequest};
+use pintle_domain::message::CallPart;
+use pintle_domain::skill::Skills;
+use pintle_domain::store::RecordStore;
+use pintle_egress::Egress;
+use pintle_engine::{Approvals, Engine, Mount, NullStore, Tool};
+use pintle_providers::{Delta, Provider, ProviderError};
 
 use crate::host::{Recorder, Seen, lines};
 

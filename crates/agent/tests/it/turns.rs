@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use domain::checkpoint::AfterLlm;
-use domain::json::json;
-use domain::llm::LlmReply;
-use domain::message::Role;
-use domain::verdict::Verdict;
 use pintle_agent::driver::TurnEnding;
+use pintle_domain::checkpoint::AfterLlm;
+use pintle_domain::json::json;
+use pintle_domain::llm::LlmReply;
+use pintle_domain::message::Role;
+use pintle_domain::verdict::Verdict;
 
 use crate::hooks::{OwnTool, Rule};
 use crate::host::{Host, Parts};
-use domain::tool::ToolOutput;
+use pintle_domain::tool::ToolOutput;
 
 /// A model that calls `echo` once and then says `done`, with a tool `echo` that says `hi`.
 fn echoing() -> (Host, Arc<OwnTool>) {

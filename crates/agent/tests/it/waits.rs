@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use domain::json::{Value, json};
 use pintle_agent::Models;
 use pintle_agent::driver::TurnEnding;
-use providers::WireKind::{Anthropic, OpenAi};
-use providers::{ProviderSpec, connect};
-use testkit::http::{HttpStub, StubAnswer};
+use pintle_domain::json::{Value, json};
+use pintle_providers::WireKind::{Anthropic, OpenAi};
+use pintle_providers::{ProviderSpec, connect};
+use pintle_testkit::http::{HttpStub, StubAnswer};
 
 use crate::host::{Host, Parts};
 

@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use domain::fault::{Cause, Direction, Fault};
-use domain::json::{self, NotAlike, Object, Value};
-use domain::nearest::nearest;
+use pintle_domain::fault::{Cause, Direction, Fault};
+use pintle_domain::json::{self, NotAlike, Object, Value};
+use pintle_domain::nearest::nearest;
 
 use super::event::ClaudeEvent;
 
@@ -276,7 +276,7 @@ impl CommandAnswer {
         let output = ["updatedToolOutput", "updatedMCPToolOutput"].iter().find_map(|name| specific.get(name));
         match output {
             None | Some(Value::Null) => {}
-            Some(output) if event.checkpoint() == domain::checkpoint::CheckpointKind::AfterTool => {
+            Some(output) if event.checkpoint() == pintle_domain::checkpoint::CheckpointKind::AfterTool => {
                 self.updated_output = Some(text_of_result(output));
             }
             Some(_) => {

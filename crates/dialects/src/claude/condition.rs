@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use domain::json::Value;
-use domain::shell::ShellFacts;
-use domain::tool::ToolCall;
+use pintle_domain::json::Value;
+use pintle_domain::shell::ShellFacts;
+use pintle_domain::tool::ToolCall;
 
 use super::tools::{self, ToldCall};
 
@@ -235,8 +235,8 @@ const MAX_STEPS: usize = 128;
 
 #[cfg(test)]
 mod tests {
-    use domain::json::{Value, json};
-    use domain::shell::ShellCommand;
+    use pintle_domain::json::{Value, json};
+    use pintle_domain::shell::ShellCommand;
 
     use super::*;
 

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use domain::checkpoint::CheckpointKind;
-use domain::fault::Fault;
-use domain::hook::{Family, Hook, HookState, OnFailure, Scope, Stage, Stages};
-use domain::id::HookName;
-use domain::json::Value;
-use domain::matcher::{Matcher, RespondTools};
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::fault::Fault;
+use pintle_domain::hook::{Family, Hook, HookState, OnFailure, Scope, Stage, Stages};
+use pintle_domain::id::HookName;
+use pintle_domain::json::Value;
+use pintle_domain::matcher::{Matcher, RespondTools};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use domain::checkpoint::{AfterTool, Notice, ObservedEvent, Subject};
-use domain::identity::{ForeignEvent, Identity};
-use domain::json::{Object, Value, json};
-use domain::matcher::Matcher;
-use domain::tool::{ToolCall, ToolOutput};
+use pintle_domain::checkpoint::{AfterTool, Notice, ObservedEvent, Subject};
+use pintle_domain::identity::{ForeignEvent, Identity};
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::matcher::Matcher;
+use pintle_domain::tool::{ToolCall, ToolOutput};
 
 use super::event::ClaudeEvent;
 use super::tools::{self, ToldCall};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::checkpoint::CheckpointKind;
+use pintle_domain::checkpoint::CheckpointKind;
 
 /// An event, by the name that configurations have for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use domain::json::{Object, Value, same_value};
-use domain::matcher::Matcher;
-use domain::tool::ToolCall;
+use pintle_domain::json::{Object, Value, same_value};
+use pintle_domain::matcher::Matcher;
+use pintle_domain::tool::ToolCall;
 
 /// What one tool is called, and its arguments.
 struct ToolRow {

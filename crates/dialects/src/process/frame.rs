@@ -6,8 +6,8 @@
 use std::fmt;
 use std::ops::Range;
 
-use domain::json::{MAX_DEPTH, depth};
-use domain::verdict::Reason;
+use pintle_domain::json::{MAX_DEPTH, depth};
+use pintle_domain::verdict::Reason;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 

@@ -3,9 +3,9 @@
 //! Out: [`params`] of a call, [`event_params`] of a notification. In: [`hear`] a reply, or [`read`] its body alone;
 //! [`welcome`] for the handshake.
 
-use domain::checkpoint::{AskedKind, CheckpointKind, Subject};
-use domain::id::{CallId, EventId};
-use domain::identity::Identity;
+use pintle_domain::checkpoint::{AskedKind, CheckpointKind, Subject};
+use pintle_domain::id::{CallId, EventId};
+use pintle_domain::identity::Identity;
 use serde::{Serialize, Serializer};
 
 use super::frame::escape;
@@ -139,7 +139,7 @@ fn write_own(out: &mut Json, subject: Subject<'_>) {
     }
 }
 
-fn write_call(out: &mut Json, call: &domain::tool::ToolCall) {
+fn write_call(out: &mut Json, call: &pintle_domain::tool::ToolCall) {
     out.raw(r#","tool":"#).text(&call.tool);
     out.raw(r#","arguments":"#).object(&call.arguments);
     out.raw(r#","tool_call_id":"#).text(call.id.as_str());

@@ -7,11 +7,11 @@ mod entry;
 
 use std::path::Path;
 
-use domain::skill::finding::{Finding, FindingCode};
-use domain::skill::{Timing, Voice};
+use pintle_domain::skill::finding::{Finding, FindingCode};
+use pintle_domain::skill::{Timing, Voice};
 
 use crate::tree::{LineIndex, NodeKind, TreeMember, TreeNode, json};
-use domain::nearest::nearest;
+use pintle_domain::nearest::nearest;
 
 /// Largest manifest, in bytes: room for as many entries as there may be, with long names and filters.
 pub const MAX_MANIFEST_BYTES: usize = 256 << 10;

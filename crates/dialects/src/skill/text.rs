@@ -1,7 +1,7 @@
 //! The text of a hook, out of the bytes of its file. Nothing in it is interpreted.
 
-use domain::skill::finding::FileRefusal;
-use domain::unseen::is_unseen_in_text;
+use pintle_domain::skill::finding::FileRefusal;
+use pintle_domain::unseen::is_unseen_in_text;
 
 /// Largest file of a text, in bytes: far more than a hint to a model can be.
 pub const MAX_TEXT_BYTES: usize = 64 << 10;

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use domain::json::Number;
+use pintle_domain::json::Number;
 use serde::Deserialize;
 use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;

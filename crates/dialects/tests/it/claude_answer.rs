@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use domain::fault::{Fault, FaultKind};
 use pintle_dialects::claude::{ClaudeEvent, CommandAnswer, CommandDecision, CommandOutput, CommandStop};
+use pintle_domain::fault::{Fault, FaultKind};
 use proptest::prelude::*;
 
 use CommandStop::{Exit, Signal, TimedOut};

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use domain::checkpoint::{CheckpointKind, Facts};
-use domain::hook::{Family, Hook, HookState, OnFailure};
-use domain::json::{Value, from_value, json};
 use pintle_dialects::claude::config::ListContext;
 use pintle_dialects::claude::{ClaudeEvent, CommandEntry};
+use pintle_domain::checkpoint::{CheckpointKind, Facts};
+use pintle_domain::hook::{Family, Hook, HookState, OnFailure};
+use pintle_domain::json::{Value, from_value, json};
 
 fn around(event: ClaudeEvent) -> ListContext<'static> {
     ListContext { event, origin: "pintle.toml:1:1", before: 1, inherit_env: &[] }

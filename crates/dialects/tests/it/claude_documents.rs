@@ -4,14 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::checkpoint::{AfterTool, Notice, ObservedEvent, PreToolUse, SubagentStart, Subject, UserPromptSubmit};
-use domain::id::{EventId, TurnId};
-use domain::identity::{ForeignEvent, ForeignPlace, ForeignResult, Identity};
-use domain::json::{Object, Value, json, same_value};
-use domain::llm::Usage;
-use domain::tool::{ToolCall, ToolOutput};
 use pintle_dialects::claude::documents::{of_notice, of_subject};
 use pintle_dialects::claude::{ClaudeEvent, Documents, Surroundings};
+use pintle_domain::checkpoint::{
+    AfterTool, Notice, ObservedEvent, PreToolUse, SubagentStart, Subject, UserPromptSubmit,
+};
+use pintle_domain::id::{EventId, TurnId};
+use pintle_domain::identity::{ForeignEvent, ForeignPlace, ForeignResult, Identity};
+use pintle_domain::json::{Object, Value, json, same_value};
+use pintle_domain::llm::Usage;
+use pintle_domain::tool::{ToolCall, ToolOutput};
 
 /// Members of recorded payloads that say nothing here: how hard the model thinks, and the server of a tool.
 const NOT_GIVEN: [&str; 2] = ["effort", "mcp_server"];
@@ -25,7 +27,7 @@ fn recorded(name: &str) -> Object {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../guard/tests/fixtures/claude/2.1.330").join(name);
     let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let text = text.replace("$CWD", "/w").replace("$HOME", "/h/me");
-    let Value::Object(mut whole) = domain::json::parse(&text).unwrap() else { panic!("{name}") };
+    let Value::Object(mut whole) = pintle_domain::json::parse(&text).unwrap() else { panic!("{name}") };
     let Some(Value::Object(payload)) = whole.shift_remove("payload") else { panic!("{name}") };
     payload
 }

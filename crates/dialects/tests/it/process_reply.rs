@@ -3,19 +3,19 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use domain::checkpoint::{
-    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CallPatch, Checkpoint, LlmPatch, Substitute,
-};
-use domain::fault::{Fault, ProtocolBreach};
-use domain::id::{CallId, EventId, TurnId};
-use domain::identity::Identity;
-use domain::json::{Object, Rendered, Value, json};
-use domain::llm::{LlmReply, LlmRequest, ToolDef, Usage};
-use domain::message::{CallPart, Message, ProviderData, Role};
-use domain::tool::{ToolCall, ToolOutput};
-use domain::verdict::{Abort, AbortScope, Never, ParsedVerdict, Reason, Verdict};
 use pintle_dialects::process::frame::{Incoming, RpcBody, RpcReply, read_line};
 use pintle_dialects::process::wire::{hear, params, read, welcome};
+use pintle_domain::checkpoint::{
+    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CallPatch, Checkpoint, LlmPatch, Substitute,
+};
+use pintle_domain::fault::{Fault, ProtocolBreach};
+use pintle_domain::id::{CallId, EventId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::{Object, Rendered, Value, json};
+use pintle_domain::llm::{LlmReply, LlmRequest, ToolDef, Usage};
+use pintle_domain::message::{CallPart, Message, ProviderData, Role};
+use pintle_domain::tool::{ToolCall, ToolOutput};
+use pintle_domain::verdict::{Abort, AbortScope, Never, ParsedVerdict, Reason, Verdict};
 use proptest::prelude::*;
 
 mod echo;

@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::checkpoint::runtime::{InterruptKind, RetryReason, ToolExecution, TurnStatus};
-use domain::checkpoint::{
-    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CHECKPOINTS, CheckpointKind, Notice, PreToolUse,
-    RuntimeEvent, Subject, UserPromptSubmit,
-};
-use domain::id::{CallId, EventId, TurnId};
-use domain::identity::{ForeignEvent, Identity};
-use domain::json::{Object, Rendered, Value, json};
-use domain::llm::{LlmReply, LlmRequest, ToolDef, Usage};
-use domain::message::{CallPart, Message, Role, SystemPart};
-use domain::tool::{ToolCall, ToolOutput};
 use pintle_dialects::process::config::EventForm;
 use pintle_dialects::process::frame::{FRAME_TAIL, notification, request_head};
 use pintle_dialects::process::wire::{event_params, method, params};
+use pintle_domain::checkpoint::runtime::{InterruptKind, RetryReason, ToolExecution, TurnStatus};
+use pintle_domain::checkpoint::{
+    AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CHECKPOINTS, CheckpointKind, Notice, PreToolUse,
+    RuntimeEvent, Subject, UserPromptSubmit,
+};
+use pintle_domain::id::{CallId, EventId, TurnId};
+use pintle_domain::identity::{ForeignEvent, Identity};
+use pintle_domain::json::{Object, Rendered, Value, json};
+use pintle_domain::llm::{LlmReply, LlmRequest, ToolDef, Usage};
+use pintle_domain::message::{CallPart, Message, Role, SystemPart};
+use pintle_domain::tool::{ToolCall, ToolOutput};
 use proptest::prelude::*;
 
 fn who() -> Identity {
@@ -292,7 +292,7 @@ fn a_sub_turn_names_its_parent_in_the_runtime_form() {
     let sent: Value = serde_json::from_slice(&event_params(EventForm::Runtime, &told, 1).unwrap()).unwrap();
     assert_eq!(sent["correlation"], json!({"trace_id": "turn.end", "parent_turn_id": "t0"}));
     assert_eq!(sent["attrs"]["agent_source"], "spawnSubTurn");
-    told.what = domain::checkpoint::ObservedEvent::SessionStart;
+    told.what = pintle_domain::checkpoint::ObservedEvent::SessionStart;
     assert!(event_params(EventForm::Hook, &told, 1).is_none());
 }
 
@@ -341,7 +341,7 @@ proptest! {
         let value: BTreeMap<String, Value> = serde_json::from_str(&text).unwrap();
         prop_assert_eq!(&value["model"], &json!(model));
         prop_assert_eq!(&value["chat_id"], &json!(chat));
-        let back: Vec<Message> = domain::json::from_value(value["messages"].clone()).unwrap();
+        let back: Vec<Message> = pintle_domain::json::from_value(value["messages"].clone()).unwrap();
         prop_assert_eq!(back, messages);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::spans::{JsonDocument, Kind, Node};
 use crate::strict::{MAX_HELD_BYTES, envelope, index, list, member, object, text};
-use egress::sse::Event;
+use pintle_egress::sse::Event;
 
 /// What a block is, as far as its parts are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The parts of a message, as they go back to the model.
 
-use domain::json::Value;
+use pintle_domain::json::Value;
 
 use super::text_part;
 

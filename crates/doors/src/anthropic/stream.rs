@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use domain::json::{Object, Value};
+use pintle_domain::json::{Object, Value};
 
 use super::order::{Order, is_like_call};
 use super::parts::{WrittenPart, is_call, written_part};
@@ -14,7 +14,7 @@ use crate::answer::{
 use crate::spans::{Edits, JsonDocument};
 use crate::strict::TOO_MUCH;
 use crate::tokens::Tally;
-use egress::sse::{Event, Splitter};
+use pintle_egress::sse::{Event, Splitter};
 
 /// The counts of tokens that a `message_start` says and a `message_delta` may repeat.
 const INPUT_COUNTS: [&str; 3] = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];

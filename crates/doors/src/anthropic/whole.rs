@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use domain::json::Value;
+use pintle_domain::json::Value;
 
 use super::order::{block_type, is_like_call};
 use super::{message_of, result, text_part};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use domain::json::{Object, Value};
+use pintle_domain::json::{Object, Value};
 
 use super::form::candidates;
 use super::round::{COUNTS, HeldCall, HeldDocument, PartPlace, Round, WrittenPart};
@@ -14,7 +14,7 @@ use crate::answer::{
 use crate::spans::{Edits, JsonDocument, Node};
 use crate::strict::{MAX_HELD_BYTES, TOO_MUCH};
 use crate::tokens::Tally;
-use egress::sse::{Event, Splitter};
+use pintle_egress::sse::{Event, Splitter};
 
 /// One answer, over all rounds of it.
 #[derive(Debug)]

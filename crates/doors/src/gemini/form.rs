@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::json::Object;
+use pintle_domain::json::Object;
 
 use crate::spans::{JsonDocument, Kind, Node};
 use crate::strict::{folded, index, list, text};

@@ -1,12 +1,12 @@
 //! What one round of an answer came to so far.
 
-use domain::json::Object;
+use pintle_domain::json::Object;
 
 use super::form::PartForm;
 use super::{id_of, result};
 use crate::answer::{CallRuling, DeniedCall, refusal_result};
 use crate::spans::{JsonDocument, Kind, Node};
-use egress::sse::Event;
+use pintle_egress::sse::Event;
 
 /// Counts that are summed over rounds.
 pub(super) const COUNTS: [&str; 5] =

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::time::Duration;
 
-use process::child::{Child, Launch, Pipes};
+use pintle_process::child::{Child, Launch, Pipes};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc;

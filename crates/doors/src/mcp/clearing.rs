@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use domain::approval::told_meanwhile;
-use domain::checkpoint::runtime::TurnStatus;
-use domain::checkpoint::{AgentInfo, BeforeLlm, CheckpointKind, FinishedCall, ObservedEvent, RuntimeEvent};
-use domain::id::{AgentId, CallId, HookName};
-use domain::json::{Object, Value, json};
-use domain::llm::LlmRequest;
-use domain::shell::ShellFacts;
-use domain::tool::{Annotations, CallPlace, ServerEntry, ToolCall, ToolOutput};
-use engine::{Clearance, Dispatcher, Stopped};
+use pintle_domain::approval::told_meanwhile;
+use pintle_domain::checkpoint::runtime::TurnStatus;
+use pintle_domain::checkpoint::{AgentInfo, BeforeLlm, CheckpointKind, FinishedCall, ObservedEvent, RuntimeEvent};
+use pintle_domain::id::{AgentId, CallId, HookName};
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::llm::LlmRequest;
+use pintle_domain::shell::ShellFacts;
+use pintle_domain::tool::{Annotations, CallPlace, ServerEntry, ToolCall, ToolOutput};
+use pintle_engine::{Clearance, Dispatcher, Stopped};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -295,7 +295,7 @@ fn named(server: &str, call: &ProxiedCall) -> String {
     if !call.tool.is_empty() {
         return call.tool.clone();
     }
-    let mut names = domain::tool::mcp_tool_names(server, &[&call.own]);
+    let mut names = pintle_domain::tool::mcp_tool_names(server, &[&call.own]);
     names.pop().flatten().unwrap_or_else(|| format!("mcp_{server}_"))
 }
 

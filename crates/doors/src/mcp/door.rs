@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::tool::{ServerEntry, ToolCall};
-use engine::Dispatcher;
+use pintle_domain::tool::{ServerEntry, ToolCall};
+use pintle_engine::Dispatcher;
 use tokio::sync::{mpsc, oneshot};
 
 use super::pins::PinFinding;

@@ -381,8 +381,8 @@ fn refused(status: StatusCode, id: &str, why: &str) -> Response {
 #[cfg(test)]
 mod tests {
     use async_trait::async_trait;
-    use domain::tool::{ServerEntry, ToolCall};
-    use engine::Dispatcher;
+    use pintle_domain::tool::{ServerEntry, ToolCall};
+    use pintle_engine::Dispatcher;
     use url::Url;
 
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use domain::json::{self, Value};
+use pintle_domain::json::{self, Value};
 
 use crate::spans::{JsonDocument, Kind, Node, NotRead};
 use crate::strict::folded;

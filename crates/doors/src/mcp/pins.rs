@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use domain::json::{Object, Value, parse};
+use pintle_domain::json::{Object, Value, parse};
 
 use super::tools::ToolDefinition;
 
@@ -135,7 +135,7 @@ impl ToolPins {
 
     /// All of them, for a file.
     pub fn to_text(&self) -> String {
-        let one = |definition: &PinnedDefinition| domain::json::json!({"digest": definition.digest, "definition": definition.shown});
+        let one = |definition: &PinnedDefinition| pintle_domain::json::json!({"digest": definition.digest, "definition": definition.shown});
         let mut tools = Object::new();
         for (name, pin) in &self.0 {
             let mut members = Object::new();
@@ -154,7 +154,7 @@ impl ToolPins {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::tool::Annotations;
+    use pintle_domain::tool::Annotations;
 
     fn tool(name: &str, digest: &str) -> ToolDefinition {
         let shown = format!("{{\"name\":\"{name}\",\"description\":\"{digest}\"}}");

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use domain::tool::Annotations;
+use pintle_domain::tool::Annotations;
 
 use self::held::{AskedTask, HeldMessages, HeldReply, OpenQuestions, OpenRequest, OpenTasks, OwnListing};
 use super::message::{

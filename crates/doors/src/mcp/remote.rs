@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use egress::sse::Splitter;
 use futures_util::stream::StreamExt as _;
+use pintle_egress::sse::Splitter;
 use reqwest::{Client, RequestBuilder, Response};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -62,7 +62,7 @@ pub(super) struct RemoteServer {
 impl RemoteServer {
     /// Reaches the server at `url` with the first message.
     pub(super) fn start(url: &Url, head: ClientHead) -> Result<(Self, ServerEnd), String> {
-        let client = egress::client_for(url, CONNECT_TIME, None).map_err(|error| error.to_string())?;
+        let client = pintle_egress::client_for(url, CONNECT_TIME, None).map_err(|error| error.to_string())?;
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let ((to, messages), (heard, from)) = (mpsc::channel(QUEUE), mpsc::channel(QUEUE));
         let known = Arc::default();

@@ -1,7 +1,7 @@
 //! The result of a call: what hooks read of it, and how one that they changed is written.
 
-use domain::json::{Object, Value, json, parse, same_value};
-use domain::tool::ToolOutput;
+use pintle_domain::json::{Object, Value, json, parse, same_value};
+use pintle_domain::tool::ToolOutput;
 
 use super::message::plainly;
 use crate::spans::{Edits, JsonDocument, Kind, Node};

@@ -1,8 +1,8 @@
 //! What a server asks of the client's model, as hooks see requests to a model.
 
-use domain::json::{Object, Value, json};
-use domain::llm::{LlmRequest, ToolDef};
-use domain::message::{Message, Role};
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::llm::{LlmRequest, ToolDef};
+use pintle_domain::message::{Message, Role};
 
 use super::message::plainly;
 use crate::spans::{Edits, JsonDocument, Kind, Node};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use process::child::Launch;
+use pintle_process::child::Launch;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;

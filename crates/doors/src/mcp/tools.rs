@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use domain::hex::hex;
-use domain::json::{self, Object, Value, canonical};
-use domain::tool::{Annotations, mcp_tool_names};
+use pintle_domain::hex::hex;
+use pintle_domain::json::{self, Object, Value, canonical};
+use pintle_domain::tool::{Annotations, mcp_tool_names};
 use sha2::{Digest as _, Sha256};
 
 use super::message::plainly;

@@ -1,6 +1,6 @@
 //! One call of a model, put together from what the wire says of it.
 
-use domain::json::{Object, Value};
+use pintle_domain::json::{Object, Value};
 
 use super::form::CallForm;
 use super::free_text;

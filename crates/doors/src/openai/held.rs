@@ -2,7 +2,7 @@
 
 use crate::spans::JsonDocument;
 use crate::strict::MAX_HELD_BYTES;
-use egress::sse::Event;
+use pintle_egress::sse::Event;
 
 /// All that came since the first part of a call.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use domain::json::Value;
+use pintle_domain::json::Value;
 
 use super::call::{NOT_SAID, WrittenCall};
 use super::form;
@@ -17,7 +17,7 @@ use crate::answer::{
 use crate::spans::{Edits, JsonDocument, Kind, Node};
 use crate::strict::TOO_MUCH;
 use crate::tokens::Tally;
-use egress::sse::{Event, Splitter};
+use pintle_egress::sse::{Event, Splitter};
 
 /// The end of a stream.
 const DONE: &str = "[DONE]";

@@ -132,9 +132,11 @@ impl WholeCompletion {
             if merged != before {
                 match message.get("content") {
                     Some(node) => edits.text(node, &merged),
-                    None => {
-                        edits.put_member(message, "content", &domain::json::Value::from(merged.as_str()).to_string())
-                    }
+                    None => edits.put_member(
+                        message,
+                        "content",
+                        &pintle_domain::json::Value::from(merged.as_str()).to_string(),
+                    ),
                 }
             }
             if place == 0 {
@@ -238,7 +240,12 @@ fn sayable((place, call, ruling): (CallPlace, WrittenCall, CallRuling)) -> (Call
     (place, call, ruling)
 }
 
-fn rewrite(edits: &mut Edits, message: &Node, (place, call): (usize, &WrittenCall), with: &domain::json::Object) {
+fn rewrite(
+    edits: &mut Edits,
+    message: &Node,
+    (place, call): (usize, &WrittenCall),
+    with: &pintle_domain::json::Object,
+) {
     let list = message.get("tool_calls").map(Node::items).unwrap_or_default();
     let (kind, member) = if call.is_custom { ("custom", "input") } else { ("function", "arguments") };
     let (Some(inner), Some(text)) = (list.get(place).and_then(|node| node.get(kind)), call.rewritten(with)) else {
@@ -246,7 +253,7 @@ fn rewrite(edits: &mut Edits, message: &Node, (place, call): (usize, &WrittenCal
     };
     match inner.get(member) {
         Some(node) => edits.text(node, &text),
-        None => edits.put_member(inner, member, &domain::json::Value::from(text).to_string()),
+        None => edits.put_member(inner, member, &pintle_domain::json::Value::from(text).to_string()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The items of an answer: whatever a client could read as a call must be one that the machines read.
 
-use domain::json::{Object, Value};
+use pintle_domain::json::{Object, Value};
 
 use super::tool_name;
 use crate::answer::{AnswerTo, ItemMark, WantedCall, arguments};

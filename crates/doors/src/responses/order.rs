@@ -7,7 +7,7 @@ use super::item::{OutputItem, WrittenCall, item};
 use crate::answer::AnswerTo;
 use crate::spans::{JsonDocument, Node};
 use crate::strict::{envelope, index, list, object, text};
-use egress::sse::Event;
+use pintle_egress::sse::Event;
 
 /// What an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

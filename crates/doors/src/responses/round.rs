@@ -247,7 +247,7 @@ fn settled(document: &JsonDocument, node: &Node, fates: &CallFates) -> Option<St
 pub(super) fn put(edits: &mut Edits, node: &Node, name: &str, with: &str) {
     match node.get(name) {
         Some(own) => edits.text(own, with),
-        None => edits.put_member(node, name, &domain::json::Value::from(with).to_string()),
+        None => edits.put_member(node, name, &pintle_domain::json::Value::from(with).to_string()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use domain::json::Value;
+use pintle_domain::json::Value;
 
 use super::item::WrittenCall;
 use super::order::{EventKind, Order};
@@ -12,7 +12,7 @@ use crate::answer::{AnswerMachine, AnswerStep, AnswerTo, CallRuling, DenyMode, N
 use crate::spans::{Edits, JsonDocument};
 use crate::strict::{MAX_HELD_BYTES, TOO_MUCH};
 use crate::tokens::Tally;
-use egress::sse::{Event, Splitter};
+use pintle_egress::sse::{Event, Splitter};
 
 /// What some servers say behind the end.
 const DONE: &str = "[DONE]";

@@ -1,7 +1,7 @@
 //! Conversations that stand at the vendor: which answers requests may go on from, whose these are, and what is known then.
 
-use domain::json::json;
 use jiff::{SignedDuration, Timestamp};
+use pintle_domain::json::json;
 use pintle_doors::answer::{AnswerStep, AnswerTo, DenyMode, StoredAnswer};
 use pintle_doors::keeper::{ChainOwner, KEPT_FOR, Keeper, MAX_CHAINS, MAX_SESSIONS};
 use pintle_doors::request::{AnswerChain, Previous, SeenCall, SeenRequest};

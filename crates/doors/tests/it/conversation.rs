@@ -1,7 +1,7 @@
 //! Whole conversations: what the model is sent in one request stands in the next one, in the same bytes.
 
-use domain::json::{Value, json};
 use jiff::Timestamp;
+use pintle_domain::json::{Value, json};
 use pintle_doors::answer::DenyMode;
 use pintle_doors::keeper::{Keeper, KeptText, put_back, result_key, with_messages};
 use pintle_doors::request::SeenRequest;
@@ -98,7 +98,7 @@ impl Client {
             true => {
                 let text = |text: &str| json!({"type": "text", "text": text});
                 let call = |(id, name, arguments): &(String, String, String)| {
-                    let input = domain::json::parse(arguments).unwrap();
+                    let input = pintle_domain::json::parse(arguments).unwrap();
                     json!({"type": "tool_use", "id": id.as_str(), "name": name.as_str(), "input": input})
                 };
                 let own: Vec<Value> = std::iter::once(text(&heard.text))
@@ -142,12 +142,12 @@ impl Client {
 /// The parts that a client puts together of the events of a message.
 fn parts_of(wire: Wire, sent: &str) -> Option<Value> {
     match wire {
-        Wire::AnthropicWhole => Some(domain::json::parse(sent).unwrap()["content"].clone()),
+        Wire::AnthropicWhole => Some(pintle_domain::json::parse(sent).unwrap()["content"].clone()),
         Wire::AnthropicStream => {
             let mut parts: Vec<Value> = Vec::new();
             let mut json = String::new();
             for data in sent.lines().filter_map(|line| line.strip_prefix("data: ")) {
-                let event = domain::json::parse(data).unwrap();
+                let event = pintle_domain::json::parse(data).unwrap();
                 match event["type"].as_str().unwrap() {
                     "content_block_start" => {
                         assert_eq!(event["index"].as_u64(), Some(parts.len() as u64), "indices go on");
@@ -165,7 +165,7 @@ fn parts_of(wire: Wire, sent: &str) -> Option<Value> {
                         }
                     }
                     "content_block_stop" if !json.is_empty() => {
-                        let input = domain::json::parse(&json).unwrap();
+                        let input = pintle_domain::json::parse(&json).unwrap();
                         parts.last_mut().unwrap().as_object_mut().unwrap().insert("input".into(), input);
                     }
                     _ => {}
@@ -174,19 +174,21 @@ fn parts_of(wire: Wire, sent: &str) -> Option<Value> {
             Some(parts.into())
         }
         Wire::OpenAiStream | Wire::OpenAiWhole => None,
-        Wire::GeminiWhole => Some(domain::json::parse(sent).unwrap()["candidates"][0]["content"]["parts"].clone()),
+        Wire::GeminiWhole => {
+            Some(pintle_domain::json::parse(sent).unwrap()["candidates"][0]["content"]["parts"].clone())
+        }
         Wire::GeminiStream => {
             let events = sent.lines().filter_map(|line| line.strip_prefix("data: "));
             let parts = |data: &str| {
-                let event = domain::json::parse(data).unwrap();
+                let event = pintle_domain::json::parse(data).unwrap();
                 event["candidates"][0]["content"]["parts"].as_array().unwrap().clone()
             };
             Some(events.flat_map(parts).collect::<Vec<Value>>().into())
         }
-        Wire::ResponsesWhole => Some(domain::json::parse(sent).unwrap()["output"].clone()),
+        Wire::ResponsesWhole => Some(pintle_domain::json::parse(sent).unwrap()["output"].clone()),
         Wire::ResponsesStream => {
             let end = sent.lines().filter_map(|line| line.strip_prefix("data: ")).next_back().unwrap();
-            Some(domain::json::parse(end).unwrap()["response"]["output"].clone())
+            Some(pintle_domain::json::parse(end).unwrap()["response"]["output"].clone())
         }
     }
 }

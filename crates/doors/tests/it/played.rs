@@ -1,6 +1,6 @@
 //! Plays answers through a machine.
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 use pintle_doors::answer::{AnswerMachine, AnswerStep, AnswerTo, CallRuling, DenyMode, Exchange, WantedCall};
 
 /// A machine that reads answers.
@@ -57,7 +57,7 @@ impl Wire {
                     content.push(json!({"type": "text", "text": text}));
                 }
                 for (id, name, arguments) in calls {
-                    let input = domain::json::parse(arguments).unwrap();
+                    let input = pintle_domain::json::parse(arguments).unwrap();
                     content.push(json!({"type": "tool_use", "id": *id, "name": *name, "input": input}));
                 }
                 let stop = if calls.is_empty() { "end_turn" } else { "tool_use" };
@@ -252,7 +252,7 @@ fn gemini(id: &str, parts: &[Value], ends: bool) -> Value {
 
 fn gemini_calls(calls: &[(&str, &str, &str)]) -> Vec<Value> {
     let call = |(id, name, arguments): &(&str, &str, &str)| {
-        let args = domain::json::parse(arguments).unwrap();
+        let args = pintle_domain::json::parse(arguments).unwrap();
         json!({"functionCall": {"id": *id, "name": *name, "args": args}, "thoughtSignature": "x"})
     };
     calls.iter().map(call).collect()
@@ -359,11 +359,11 @@ pub(crate) fn read(wire: Wire, sent: &str) -> Read {
     let mut read = Read::default();
     let events: Vec<Value> = match wire {
         Wire::AnthropicWhole | Wire::OpenAiWhole | Wire::ResponsesWhole | Wire::GeminiWhole => {
-            vec![domain::json::parse(sent).unwrap()]
+            vec![pintle_domain::json::parse(sent).unwrap()]
         }
         Wire::AnthropicStream | Wire::OpenAiStream | Wire::ResponsesStream | Wire::GeminiStream => {
             let data = sent.lines().filter_map(|line| line.strip_prefix("data: ")).filter(|data| *data != "[DONE]");
-            data.map(|data| domain::json::parse(data).unwrap()).collect()
+            data.map(|data| pintle_domain::json::parse(data).unwrap()).collect()
         }
     };
     for event in &events {

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use domain::id::TurnId;
-use domain::identity::Identity;
-use domain::json::{Value, json};
-use domain::message::Message;
-use domain::tool::{ToolCall, ToolOutput};
-use engine::{Clearance, Engine, NullStore, Permit};
+use pintle_domain::id::TurnId;
+use pintle_domain::identity::Identity;
+use pintle_domain::json::{Value, json};
+use pintle_domain::message::Message;
+use pintle_domain::tool::{ToolCall, ToolOutput};
 use pintle_doors::mcp::ToolFilter;
 use pintle_doors::mcp::message::{McpKind, McpMessage};
 use pintle_doors::mcp::proxy::{McpProxy, ProxiedCall, ProxyRules, ProxyRuling, ProxyStep, Ticket};
+use pintle_engine::{Clearance, Engine, NullStore, Permit};
 use proptest::prelude::*;
 
 mod answers;

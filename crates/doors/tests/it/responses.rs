@@ -1,6 +1,6 @@
 //! Answers of OpenAI's responses: a call is said up to five times, and is one call each time.
 
-use domain::json::json;
+use pintle_domain::json::json;
 use pintle_doors::Wire;
 use pintle_doors::answer::{AnswerStep, AnswerTo, CallRuling, DenyMode};
 
@@ -291,7 +291,7 @@ fn a_call_of_one_text_is_changed_in_its_text_or_refused() {
     let with = json!({"input": "ls"}).as_object().unwrap().clone();
     machine.rule(CallRuling::Rewritten(with));
     let Some(AnswerStep::Send(bytes)) = machine.next() else { panic!() };
-    assert_eq!(domain::json::parse(&String::from_utf8(bytes).unwrap()).unwrap()["output"][0], wanted);
+    assert_eq!(pintle_domain::json::parse(&String::from_utf8(bytes).unwrap()).unwrap()["output"][0], wanted);
 }
 
 #[test]

@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::approval::{Approval, USABLE_SECONDS, by_content};
-use domain::checkpoint::CheckpointKind;
-use domain::clearing::{ApprovalQuestion, Clearing, ClearingOutcome, ClearingRow, GateNotes, rows, time_of_substitute};
-use domain::id::{EventId, HookName};
-use domain::json::Object;
-use domain::record::{EventRecord, EventRuling};
-use domain::ruling::Aborted;
-use domain::tool::{Digest, ToolCall, ToolOutput};
-use domain::verdict::VerdictKind;
+use pintle_domain::approval::{Approval, USABLE_SECONDS, by_content};
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::clearing::{
+    ApprovalQuestion, Clearing, ClearingOutcome, ClearingRow, GateNotes, rows, time_of_substitute,
+};
+use pintle_domain::id::{EventId, HookName};
+use pintle_domain::json::Object;
+use pintle_domain::record::{EventRecord, EventRuling};
+use pintle_domain::ruling::Aborted;
+use pintle_domain::tool::{Digest, ToolCall, ToolOutput};
+use pintle_domain::verdict::VerdictKind;
 
 use super::{Dispatcher, Ids, has_stored};
 use crate::approvals::{OpenQuestion, QuestionResult, WaitEnd, nobody_to_ask};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use domain::checkpoint::{AgentInfo, EventContext};
-use domain::id::{CallId, HookName};
-use domain::identity::{ForeignEvent, Identity};
+use pintle_domain::checkpoint::{AgentInfo, EventContext};
+use pintle_domain::id::{CallId, HookName};
+use pintle_domain::identity::{ForeignEvent, Identity};
 use tokio_util::sync::CancellationToken;
 
 use super::{Dispatcher, FileSink};

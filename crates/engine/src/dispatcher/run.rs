@@ -3,17 +3,17 @@
 
 use std::time::Duration;
 
-use domain::chain::Note;
-use domain::checkpoint::subagent_start::{MAX_SUBAGENT_DEPTH, TOO_DEEP};
-use domain::checkpoint::user_prompt_submit::InputKind;
-use domain::checkpoint::{
+use pintle_domain::chain::Note;
+use pintle_domain::checkpoint::subagent_start::{MAX_SUBAGENT_DEPTH, TOO_DEEP};
+use pintle_domain::checkpoint::user_prompt_submit::InputKind;
+use pintle_domain::checkpoint::{
     AfterTool, Checkpoint, CheckpointKind, FinishedCall, ObservedEvent, RuntimeEvent, SubagentStart, UserPromptSubmit,
 };
-use domain::id::{AgentId, HookName};
-use domain::llm::Usage;
-use domain::ruling::{Aborted, DenialGround, Denied, Ruling};
-use domain::tool::{ToolCall, ToolOutput};
-use domain::verdict::Never;
+use pintle_domain::id::{AgentId, HookName};
+use pintle_domain::llm::Usage;
+use pintle_domain::ruling::{Aborted, DenialGround, Denied, Ruling};
+use pintle_domain::tool::{ToolCall, ToolOutput};
+use pintle_domain::verdict::Never;
 
 use super::Dispatcher;
 use crate::evidence::{ModelFailure, ModelSwitch};

@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use domain::record::EventRecord;
-use domain::store::StoreError;
+use pintle_domain::record::EventRecord;
+use pintle_domain::store::StoreError;
 
 /// Between whoever waits for records and the store that writes them: of the two, one speaks first.
 #[derive(Debug, Default)]

@@ -3,14 +3,14 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use domain::chain::GATE_BUDGET;
-use domain::checkpoint::CheckpointKind;
-use domain::id::TurnId;
-use domain::record::HookOutcome;
-use domain::store::{IdleStore, RoomSoon};
 use futures_util::future::{join, join_all};
-use testkit::conformance::store::{event, hook as hook_record};
-use testkit::log::Log;
+use pintle_domain::chain::GATE_BUDGET;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::id::TurnId;
+use pintle_domain::record::HookOutcome;
+use pintle_domain::store::{IdleStore, RoomSoon};
+use pintle_testkit::conformance::store::{event, hook as hook_record};
+use pintle_testkit::log::Log;
 use tokio::sync::Semaphore;
 use tokio::task::yield_now;
 

@@ -9,9 +9,9 @@ use axum::body::Body;
 use axum::extract::{Extension, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
-use domain::json::{Value, json};
-use domain::store::{SessionOrigin, SignInLink};
 use jiff::Timestamp;
+use pintle_domain::json::{Value, json};
+use pintle_domain::store::{SessionOrigin, SignInLink};
 
 use super::body::{Bound, whole};
 use super::refused::Refused;

@@ -1,7 +1,7 @@
 //! The two ways to talk to a model.
 
 use axum::response::Response;
-use domain::json::Value;
+use pintle_domain::json::Value;
 
 use super::refused::Refused;
 use crate::wire::{anthropic, openai};

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use agent::media::MAX_MEDIUM_BYTES;
 use axum::body::Body;
 use axum::extract::{Extension, Path, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use domain::id::SessionId;
-use domain::store::SessionKey;
+use pintle_agent::media::MAX_MEDIUM_BYTES;
+use pintle_domain::id::SessionId;
+use pintle_domain::store::SessionKey;
 
 use super::body::{Bound, whole};
 use super::refused::Refused;

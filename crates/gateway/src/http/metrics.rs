@@ -6,9 +6,9 @@ use std::time::Instant;
 use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use domain::id::TenantId;
-use domain::measure;
-use rules::admin::CallerRole;
+use pintle_domain::id::TenantId;
+use pintle_domain::measure;
+use pintle_rules::admin::CallerRole;
 
 use super::refused::Refused;
 use crate::Shared;

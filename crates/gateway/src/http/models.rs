@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Extension, Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 use serde::Deserialize;
 
 use super::dialect::Wire;

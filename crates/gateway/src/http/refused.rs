@@ -2,8 +2,8 @@
 
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use domain::checkpoint::runtime::RetryReason;
-use domain::json::{Value, json};
+use pintle_domain::checkpoint::runtime::RetryReason;
+use pintle_domain::json::{Value, json};
 
 use super::body::BadBody;
 use super::reply::answer;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use domain::json::{NotAlike, Value, json, parse_alike};
+use pintle_domain::json::{NotAlike, Value, json, parse_alike};
 
 use crate::Shared;
 use crate::claim::Claim;

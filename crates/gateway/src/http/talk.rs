@@ -9,9 +9,9 @@ use axum::extract::{Extension, Request, State};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use axum::response::Response;
-use domain::id::TurnId;
-use domain::json::{Value, json};
-use domain::session::LONG_TEXT_BYTES;
+use pintle_domain::id::TurnId;
+use pintle_domain::json::{Value, json};
+use pintle_domain::session::LONG_TEXT_BYTES;
 
 use super::body::{Bound, whole};
 use super::dialect::Wire;
@@ -302,8 +302,8 @@ impl Wanted {
         Ok(self.talk(shared, run))
     }
 
-    fn key(&self) -> domain::store::SessionKey {
-        domain::store::SessionKey { tenant: self.who.tenant.clone(), session: self.name.id() }
+    fn key(&self) -> pintle_domain::store::SessionKey {
+        pintle_domain::store::SessionKey { tenant: self.who.tenant.clone(), session: self.name.id() }
     }
 
     fn parts(&self, shared: &Shared) -> RunParts {

@@ -8,13 +8,13 @@ use axum::body::Body;
 use axum::extract::{Extension, Query, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use domain::id::{TenantId, agent_uuid};
-use domain::json::{Value, json};
-use domain::rule::{HookScope, Rule};
-use domain::store::StoredRules;
 use jiff::Timestamp;
-use rules::cache::as_asked;
-use rules::team::{
+use pintle_domain::id::{TenantId, agent_uuid};
+use pintle_domain::json::{Value, json};
+use pintle_domain::rule::{HookScope, Rule};
+use pintle_domain::store::StoredRules;
+use pintle_rules::cache::as_asked;
+use pintle_rules::team::{
     MAX_RECORDS, MAX_STATEMENT_BYTES, MachineName, SignedStatement, TeamRecord, TeamRule, TeamStatement, TeamTenant,
     digest,
 };
@@ -241,11 +241,11 @@ fn refusal(refused: Refused) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::breaker::BreakerPolicy;
-    use domain::checkpoint::CheckpointKind;
-    use domain::id::HookId;
-    use domain::json::Object;
-    use domain::rule::{Fallback, HandlerType, Source};
+    use pintle_domain::breaker::BreakerPolicy;
+    use pintle_domain::checkpoint::CheckpointKind;
+    use pintle_domain::id::HookId;
+    use pintle_domain::json::Object;
+    use pintle_domain::rule::{Fallback, HandlerType, Source};
 
     fn row(name: &str, tenant: &TenantId, scope: HookScope) -> Rule {
         Rule {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use domain::store::{ApiKey, KeyScope, Member, SecretDigest};
 use jiff::Timestamp;
-use rules::admin::{Caller, CallerRole};
+use pintle_domain::store::{ApiKey, KeyScope, Member, SecretDigest};
+use pintle_rules::admin::{Caller, CallerRole};
 
 use super::person::person;
 use super::{IdentityAdmin, actor_because, label, moment, name};

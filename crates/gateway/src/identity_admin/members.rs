@@ -1,8 +1,8 @@
 //! Members of tenants.
 
-use domain::store::{Member, StoreError};
 use jiff::Timestamp;
-use rules::admin::{Caller, CallerRole};
+use pintle_domain::store::{Member, StoreError};
+use pintle_rules::admin::{Caller, CallerRole};
 
 use super::person::person;
 use super::{IdentityAdmin, actor_because, moment};

@@ -1,7 +1,7 @@
 //! New names of people, as far as whoever gives them may.
 
-use domain::person_name::{HostOwners, flaw};
-use rules::admin::Caller;
+use pintle_domain::person_name::{HostOwners, flaw};
+use pintle_rules::admin::Caller;
 
 use super::name;
 use crate::error::ApiError;
@@ -23,7 +23,7 @@ pub(super) fn person<'a>(what: &str, text: &'a str, by: &Caller, owners: &HostOw
 
 #[cfg(test)]
 mod tests {
-    use rules::admin::CallerRole;
+    use pintle_rules::admin::CallerRole;
 
     use super::*;
     use crate::identity_admin::label;

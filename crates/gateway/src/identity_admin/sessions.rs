@@ -1,8 +1,8 @@
 //! Links to the console, and sessions of it.
 
-use domain::store::{ConsoleSession, SecretDigest, SessionOrigin, SessionSecrets, SignInLink};
 use jiff::{SignedDuration, Timestamp};
-use rules::admin::{Caller, CallerRole};
+use pintle_domain::store::{ConsoleSession, SecretDigest, SessionOrigin, SessionSecrets, SignInLink};
+use pintle_rules::admin::{Caller, CallerRole};
 
 use super::{IdentityAdmin, moment, name};
 use crate::error::{ApiError, ErrorCode};

@@ -1,10 +1,10 @@
 //! Tenants.
 
-use domain::id::TenantId;
-use domain::rule::Edition;
-use domain::store::{StoreError, Tenant};
 use jiff::Timestamp;
-use rules::admin::Caller;
+use pintle_domain::id::TenantId;
+use pintle_domain::rule::Edition;
+use pintle_domain::store::{StoreError, Tenant};
+use pintle_rules::admin::Caller;
 
 use super::{IdentityAdmin, actor, actor_because, label, lives_in, moment};
 use crate::error::{ApiError, ErrorCode};

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use domain::id::{TenantId, agent_uuid};
-use domain::json::{Value, json};
-use domain::store::TenantScope;
-use host::config::{AgentConfig, Config};
+use pintle_domain::id::{TenantId, agent_uuid};
+use pintle_domain::json::{Value, json};
+use pintle_domain::store::TenantScope;
+use pintle_host::config::{AgentConfig, Config};
 
 use crate::Shared;
 use crate::error::ApiError;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use domain::approval::{Approval, ApprovalState, PersonAnswer};
-use domain::execution::masked;
-use domain::json::{Value, json, to_value};
-use domain::store::{ApprovalQuery, SessionKey, StoreError, TenantScope};
-use host::config::ApproversConfig;
+use pintle_domain::approval::{Approval, ApprovalState, PersonAnswer};
+use pintle_domain::execution::masked;
+use pintle_domain::json::{Value, json, to_value};
+use pintle_domain::store::{ApprovalQuery, SessionKey, StoreError, TenantScope};
+use pintle_host::config::ApproversConfig;
 
 use crate::Shared;
 use crate::error::{ApiError, ErrorCode};
@@ -259,12 +259,12 @@ fn shown(approval: &Approval, who: &Principal) -> Value {
 mod tests {
     use super::*;
     use crate::principal::somebody;
-    use rules::admin::CallerRole;
+    use pintle_rules::admin::CallerRole;
 
     /// One that anna's agent asked for.
     fn asked() -> Approval {
         let tenant = somebody("anna", CallerRole::Operator).tenant;
-        domain::json::from_value(json!({
+        pintle_domain::json::from_value(json!({
             "id": "1", "tenant_id": tenant, "agent_id": "main", "session_id": "agent:main:ws:anna:x/helper",
             "turn_id": "t", "tool_call_id": "c", "tool": "exec", "arguments": {}, "digest": "", "by": "gate",
             "reason": "", "asked_at": "2026-11-25T00:00:00Z", "expires_at": "2026-11-26T00:00:00Z", "state": "waiting",

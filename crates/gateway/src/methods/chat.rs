@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use domain::history::HistoryMessage;
-use domain::id::TurnId;
-use domain::json::{Value, from_value, json};
-use domain::store::{Letter, LetterKind, SessionKey, Steerer};
+use pintle_domain::history::HistoryMessage;
+use pintle_domain::id::TurnId;
+use pintle_domain::json::{Value, from_value, json};
+use pintle_domain::store::{Letter, LetterKind, SessionKey, Steerer};
 
 use super::sessions::session;
 use crate::Shared;

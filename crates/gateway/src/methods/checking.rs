@@ -4,14 +4,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use agent::tools::BUILTIN;
-use domain::json::{Value, json};
-use domain::rule::Decision;
-use host::Host;
-use host::host::builtin_names;
-use host::servers::is_wanted;
 use jiff::Timestamp;
-use rules::condition;
+use pintle_agent::tools::BUILTIN;
+use pintle_domain::json::{Value, json};
+use pintle_domain::rule::Decision;
+use pintle_host::Host;
+use pintle_host::host::builtin_names;
+use pintle_host::servers::is_wanted;
+use pintle_rules::condition;
 
 use crate::Shared;
 use crate::agents;

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use domain::breaker::{THRESHOLD, WINDOW_SECONDS};
-use domain::execution::masked;
-use domain::id::{HookId, TenantId};
-use domain::json::{Value, json};
-use domain::shown_url::shown_url;
-use domain::skill::finding::Severity;
-use domain::store::TenantScope;
-use host::Host;
-use host::config::ProviderConfig;
-use rules::admin::ListFilter;
+use pintle_domain::breaker::{THRESHOLD, WINDOW_SECONDS};
+use pintle_domain::execution::masked;
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::json::{Value, json};
+use pintle_domain::shown_url::shown_url;
+use pintle_domain::skill::finding::Severity;
+use pintle_domain::store::TenantScope;
+use pintle_host::Host;
+use pintle_host::config::ProviderConfig;
+use pintle_rules::admin::ListFilter;
 
 use super::overview::not_armed;
 use crate::Shared;
@@ -66,7 +66,7 @@ impl Shared {
         json!({
             "kind": kind,
             "url": whole.then_some(url),
-            "schemaLevel": store::schema_level(),
+            "schemaLevel": pintle_store::schema_level(),
             "ok": answer.is_ok(),
             "error": answer.as_ref().err().map(|error| masked(&error.message).into_owned()),
             "answeredMs": u64::try_from(asked.elapsed().as_millis()).unwrap_or(u64::MAX),

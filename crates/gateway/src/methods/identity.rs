@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::json::{Value, json};
-use domain::store::{ConsoleSession, KeyScope, Tenant};
 use jiff::Timestamp;
-use rules::admin::CallerRole;
+use pintle_domain::json::{Value, json};
+use pintle_domain::store::{ConsoleSession, KeyScope, Tenant};
+use pintle_rules::admin::CallerRole;
 
 use crate::Shared;
 use crate::error::ApiError;

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use agent::tools::canonical_builtin;
-use domain::checkpoint::{CHECKPOINTS, CheckpointKind};
-use domain::hook::{Family, Hook, Scope};
-use domain::json::{Value, json};
-use domain::roster::Roster;
-use host::Host;
-use host::config::FlowConfig;
-use rules::admin::{Caller, ChainQuery};
+use pintle_agent::tools::canonical_builtin;
+use pintle_domain::checkpoint::{CHECKPOINTS, CheckpointKind};
+use pintle_domain::hook::{Family, Hook, Scope};
+use pintle_domain::json::{Value, json};
+use pintle_domain::roster::Roster;
+use pintle_host::Host;
+use pintle_host::config::FlowConfig;
+use pintle_rules::admin::{Caller, ChainQuery};
 
 use crate::Shared;
 use crate::error::ApiError;

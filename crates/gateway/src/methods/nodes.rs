@@ -1,7 +1,7 @@
 //! `nodes.list`: the processes that serve one database together.
 
-use domain::json::{Value, json};
-use domain::node::{SeenNode, in_force};
+use pintle_domain::json::{Value, json};
+use pintle_domain::node::{SeenNode, in_force};
 
 use crate::Shared;
 use crate::error::ApiError;

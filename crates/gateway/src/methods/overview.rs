@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use domain::id::TenantId;
-use domain::json::{Value, json};
-use domain::store::{Budget, RecordQuery, TenantScope};
 use jiff::{SignedDuration, Timestamp};
-use rules::admin::{Caller, CallerRole, ListFilter};
+use pintle_domain::id::TenantId;
+use pintle_domain::json::{Value, json};
+use pintle_domain::store::{Budget, RecordQuery, TenantScope};
+use pintle_rules::admin::{Caller, CallerRole, ListFilter};
 
 use crate::Shared;
 use crate::decisions::{Decisions, at_checkpoints, of_each_tenant};

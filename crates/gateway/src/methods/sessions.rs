@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use agent::Conversation;
-use domain::id::{AgentId, TenantId, TurnId};
-use domain::json::{Object, Value, json};
-use domain::session::{JournalEntry, Session};
-use domain::store::{SessionKey, SessionPatch, SessionRow, TenantScope};
+use pintle_agent::Conversation;
+use pintle_domain::id::{AgentId, TenantId, TurnId};
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::session::{JournalEntry, Session};
+use pintle_domain::store::{SessionKey, SessionPatch, SessionRow, TenantScope};
 
 use crate::Shared;
 use crate::error::{ApiError, not_taken};

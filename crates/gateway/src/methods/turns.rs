@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use agent::AgentSettings;
-use agent::driver::rehearsal::{RecordedTurn, Rehearsal};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use domain::id::{SessionId, TenantId, TurnId};
-use domain::json::{Value, json};
-use domain::skill::Skills;
-use domain::store::{
+use jiff::{SignedDuration, Timestamp};
+use pintle_agent::AgentSettings;
+use pintle_agent::driver::rehearsal::{RecordedTurn, Rehearsal};
+use pintle_domain::id::{SessionId, TenantId, TurnId};
+use pintle_domain::json::{Value, json};
+use pintle_domain::skill::Skills;
+use pintle_domain::store::{
     ExecutionQuery, RecordQuery, SessionKey, SessionRow, TenantScope, TurnOutcome, TurnQuery, TurnRow, WhichTurns,
 };
-use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest as _, Sha256};
 
 use super::sessions::session;
@@ -278,7 +278,7 @@ fn ending(row: &TurnRow, sessions: &Sessions) -> TurnEnding {
 /// A turn as it is shown, its events, and its calls that began sub-agents.
 struct Detail {
     shown: Value,
-    events: Vec<domain::store::StoredEvent>,
+    events: Vec<pintle_domain::store::StoredEvent>,
     handed: Vec<(f64, String)>,
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 
 use crate::Shared;
 use crate::error::{ApiError, ErrorCode};

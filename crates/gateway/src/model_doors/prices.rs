@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use domain::llm::Usage;
-use doors::Vendor;
-use doors::spending::{NANOS_IN_MILLI, SpendingBudget};
-use doors::tokens::Tokens;
-use host::config::{Config, ModelDoorConfig, ProviderConfigKind};
+use pintle_domain::llm::Usage;
+use pintle_doors::Vendor;
+use pintle_doors::spending::{NANOS_IN_MILLI, SpendingBudget};
+use pintle_doors::tokens::Tokens;
+use pintle_host::config::{Config, ModelDoorConfig, ProviderConfigKind};
 use url::Url;
 
 use super::budget;
@@ -65,7 +65,7 @@ fn vendor_at(url: &Url, doors: &BTreeMap<String, ModelDoorConfig>) -> Option<Ven
 
 #[cfg(test)]
 mod tests {
-    use doors::spending::Price;
+    use pintle_doors::spending::Price;
 
     use super::*;
 

@@ -2,9 +2,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use domain::store::{SpendingAccount, SpentSum, StoreError};
 use jiff::SignedDuration;
-use store::Store;
+use pintle_domain::store::{SpendingAccount, SpentSum, StoreError};
+use pintle_store::Store;
 
 /// How long a hold counts that its node does not keep: then the node is gone. Longer than clocks of nodes differ.
 pub(crate) const HELD: SignedDuration = SignedDuration::from_mins(5);
@@ -58,9 +58,9 @@ impl Settlements {
 
 #[cfg(test)]
 mod tests {
-    use domain::id::TenantId;
-    use domain::store::SpendingStore as _;
-    use store::Memory;
+    use pintle_domain::id::TenantId;
+    use pintle_domain::store::SpendingStore as _;
+    use pintle_store::Memory;
 
     use super::*;
 

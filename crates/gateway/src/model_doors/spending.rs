@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use domain::store::{SpendingAccount, SpendingHold, SpendingRoom, SpentSum};
-use doors::spending::{HeldElsewhere, Holding, Limit, NANOS_IN_MILLI, SpendingWish, Spent};
-use doors::tokens::Tokens;
 use jiff::Timestamp;
 use jiff::civil::Date;
+use pintle_domain::store::{SpendingAccount, SpendingHold, SpendingRoom, SpentSum};
+use pintle_doors::spending::{HeldElsewhere, Holding, Limit, NANOS_IN_MILLI, SpendingWish, Spent};
+use pintle_doors::tokens::Tokens;
 use uuid::Uuid;
 
 use super::settlements::{HELD, Settlement};

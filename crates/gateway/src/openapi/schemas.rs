@@ -1,6 +1,6 @@
 //! The shapes of bodies.
 
-use domain::json::{Object, Value, json};
+use pintle_domain::json::{Object, Value, json};
 
 use crate::wire::{Member, anthropic, openai};
 

@@ -1,6 +1,6 @@
 //! The table, read: what the page, the schema and the types are written from.
 
-use rules::admin::CallerRole;
+use pintle_rules::admin::CallerRole;
 
 use super::notation::{BadNotation, Member, Part, Type, parse};
 use super::rows::{MethodRow, Row};

@@ -1,6 +1,6 @@
 //! The protocol as JSON Schema.
 
-use domain::json::{Object, Value, json};
+use pintle_domain::json::{Object, Value, json};
 
 use super::notation::{BadNotation, Part, Type, Word};
 use super::protocol::Protocol;

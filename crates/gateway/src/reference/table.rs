@@ -1,11 +1,11 @@
 //! The table: every method, event and shape of the protocol, in the notation of [`super::notation`].
 
-use domain::breaker::BreakerPolicy;
-use domain::checkpoint::CHECKPOINTS;
-use domain::fault::FaultKind;
-use domain::rule::{AGENT_EVENTS, Decision, Edition, Fallback, HandlerType, HookScope, Source};
-use domain::store::KeyScope;
-use rules::admin::CallerRole;
+use pintle_domain::breaker::BreakerPolicy;
+use pintle_domain::checkpoint::CHECKPOINTS;
+use pintle_domain::fault::FaultKind;
+use pintle_domain::rule::{AGENT_EVENTS, Decision, Edition, Fallback, HandlerType, HookScope, Source};
+use pintle_domain::store::KeyScope;
+use pintle_rules::admin::CallerRole;
 
 use super::rows::{MethodRow, Row, method, row};
 use crate::error::ErrorCode;

@@ -1,7 +1,7 @@
 //! What is told of a run while it is worked, and of its end.
 
-use domain::id::TurnId;
-use domain::json::{Value, json};
+use pintle_domain::id::TurnId;
+use pintle_domain::json::{Value, json};
 
 use super::Run;
 use crate::error::ApiError;

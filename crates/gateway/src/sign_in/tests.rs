@@ -1,8 +1,8 @@
 //! Who somebody is, as tables: what they say, what the store knows, and what comes of it.
 
-use domain::json::{Value, json};
-use domain::store::{IdentityStore as _, KeyScope, RuleStore as _, SessionSecrets};
-use store::Memory;
+use pintle_domain::json::{Value, json};
+use pintle_domain::store::{IdentityStore as _, KeyScope, RuleStore as _, SessionSecrets};
+use pintle_store::Memory;
 
 use super::*;
 use crate::door::OtherEnd;
@@ -23,8 +23,8 @@ fn now() -> Timestamp {
     "2026-01-02T03:04:05Z".parse().unwrap()
 }
 
-fn by() -> domain::store::Actor {
-    domain::store::Actor { name: "cli".into(), at: now(), reason: String::new() }
+fn by() -> pintle_domain::store::Actor {
+    pintle_domain::store::Actor { name: "cli".into(), at: now(), reason: String::new() }
 }
 
 /// A store with the tenant `acme`, where `anna` is an operator, `ben` a viewer and `zoe` disabled.

@@ -3,7 +3,7 @@
 //! An event is recorded when its ruling is there, with how long each hook took; hooks of one chain run one after another.
 //! So their beginnings follow, backwards from the record.
 
-use domain::store::{StoredEvent, StoredRecord};
+use pintle_domain::store::{StoredEvent, StoredRecord};
 
 /// A checkpoint and its hooks in time, in milliseconds.
 #[derive(Clone, Debug, Default, PartialEq)]

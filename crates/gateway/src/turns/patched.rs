@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::json::Value;
+use pintle_domain::json::Value;
 
 /// A value that patches are laid over, one after another.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,7 +101,7 @@ fn at<'a>(value: &'a mut Value, path: &str) -> Option<&'a mut Value> {
 
 #[cfg(test)]
 mod tests {
-    use domain::json::{diff, json};
+    use pintle_domain::json::{diff, json};
 
     use super::*;
 

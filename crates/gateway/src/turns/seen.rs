@@ -1,11 +1,11 @@
 //! What a model was sent in one round of a turn: the request as the journal makes it again, and what hooks made of it by
 //! the records. Pure.
 
-use agent::driver::rehearsal::{CallPurpose, RehearsedTurn};
-use domain::checkpoint::{CheckpointKind, Snapshot};
-use domain::execution::masked;
-use domain::json::{Value, json};
-use domain::store::StoredEvent;
+use pintle_agent::driver::rehearsal::{CallPurpose, RehearsedTurn};
+use pintle_domain::checkpoint::{CheckpointKind, Snapshot};
+use pintle_domain::execution::masked;
+use pintle_domain::json::{Value, json};
+use pintle_domain::store::StoredEvent;
 
 use super::patched::Patched;
 
@@ -14,7 +14,7 @@ const MAX_MESSAGE_CHARS: usize = 16_000;
 
 /// The call of the round `round` of `went`, whose records are `events`; nothing if there is none.
 pub(crate) fn seen(went: &RehearsedTurn, round: u32, events: &[StoredEvent]) -> Option<Value> {
-    let is_it = |call: &agent::driver::rehearsal::ModelCall| {
+    let is_it = |call: &pintle_agent::driver::rehearsal::ModelCall| {
         call.round == round && (call.aim == CallPurpose::Plan) == (round == 0)
     };
     let place = went.calls.iter().rposition(is_it)?;

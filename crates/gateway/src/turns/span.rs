@@ -1,6 +1,6 @@
 //! A bar of a waterfall, and how it is shown.
 
-use domain::json::{Object, Value, json};
+use pintle_domain::json::{Object, Value, json};
 
 /// What a bar is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

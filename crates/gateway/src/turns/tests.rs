@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use domain::id::TurnId;
-use domain::json::{Value, from_value, json};
-use domain::session::JournalEntry;
-use domain::store::StoredEvent;
 use jiff::Timestamp;
+use pintle_domain::id::TurnId;
+use pintle_domain::json::{Value, from_value, json};
+use pintle_domain::session::JournalEntry;
+use pintle_domain::store::StoredEvent;
 
 use super::waterfall::{Kept, handed_over, handed_to, parent_of, waterfall};
 use crate::model_doors::ModelPrices;

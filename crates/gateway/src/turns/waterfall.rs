@@ -5,16 +5,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use agent::tools::{DELEGATE, SPAWN};
-use domain::execution::{Execution, masked};
-use domain::fault::FaultKind;
-use domain::json::{Object, Value, json};
-use domain::llm::Usage;
-use domain::message::{CallPart, Message};
-use domain::session::JournalEntry;
-use domain::store::{StoredEvent, StoredRecord};
-use domain::turn::Fact;
 use jiff::Timestamp;
+use pintle_agent::tools::{DELEGATE, SPAWN};
+use pintle_domain::execution::{Execution, masked};
+use pintle_domain::fault::FaultKind;
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::llm::Usage;
+use pintle_domain::message::{CallPart, Message};
+use pintle_domain::session::JournalEntry;
+use pintle_domain::store::{StoredEvent, StoredRecord};
+use pintle_domain::turn::Fact;
 
 use super::layout::{Placed, millis, moment, place};
 use super::span::{Span, SpanKind, after};

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use domain::json::{Value, json, parse};
-use domain::shown_url::shown_url;
-use domain::webhook::{Attempt, WebhookDelivery, WebhookEvent, endpoint_id};
-use egress::{Allow, Egress, KeepAlive};
-use host::config::{Env, WebhookConfig};
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT};
 use jiff::Timestamp;
-use rules::http::SigningSecret;
+use pintle_domain::json::{Value, json, parse};
+use pintle_domain::shown_url::shown_url;
+use pintle_domain::webhook::{Attempt, WebhookDelivery, WebhookEvent, endpoint_id};
+use pintle_egress::{Allow, Egress, KeepAlive};
+use pintle_host::config::{Env, WebhookConfig};
+use pintle_rules::http::SigningSecret;
 
 use crate::bad_settings::BadSettings;
 

@@ -1,20 +1,20 @@
 //! What happened and nobody kept: the process that noticed it died before. It is found again in what the store has of it.
 
-use domain::approval::ApprovalState;
-use domain::checkpoint::CheckpointKind;
-use domain::execution::redacted;
-use domain::fault::FaultKind;
-use domain::id::{CallId, TurnId};
-use domain::identity::Identity;
-use domain::record::stopper;
-use domain::store::{
+use jiff::{SignedDuration, Timestamp};
+use pintle_domain::approval::ApprovalState;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::execution::redacted;
+use pintle_domain::fault::FaultKind;
+use pintle_domain::id::{CallId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::record::stopper;
+use pintle_domain::store::{
     ApprovalQuery, FailedTurn, NO_HOOK, RecordQuery, StoreError, StoredEvent, StoredRecord, StoredRules, TenantScope,
 };
-use domain::verdict::VerdictKind;
-use domain::webhook::WebhookEvent;
-use jiff::{SignedDuration, Timestamp};
-use rules::cache::ChangedBreaker;
-use store::Store;
+use pintle_domain::verdict::VerdictKind;
+use pintle_domain::webhook::WebhookEvent;
+use pintle_rules::cache::ChangedBreaker;
+use pintle_store::Store;
 
 use super::payload::{Blocked, Happened};
 use crate::session_name::SessionName;
@@ -146,12 +146,12 @@ fn open(rules: &StoredRules, since: Timestamp) -> Vec<Happened> {
 mod tests {
     use std::time::Duration;
 
-    use domain::account::Account;
-    use domain::approval::refusal;
-    use domain::fault::{Cause, Fault};
-    use domain::hook::Family;
-    use domain::id::{EventId, HookName};
-    use domain::record::{EventRecord, EventRuling, HookOutcome, NotRun, Record, RecordLines};
+    use pintle_domain::account::Account;
+    use pintle_domain::approval::refusal;
+    use pintle_domain::fault::{Cause, Fault};
+    use pintle_domain::hook::Family;
+    use pintle_domain::id::{EventId, HookName};
+    use pintle_domain::record::{EventRecord, EventRuling, HookOutcome, NotRun, Record, RecordLines};
 
     use super::*;
     use crate::runs::StoppedBy;

@@ -1,15 +1,15 @@
 //! What others are told of an event: ids and words, never a result. Pure.
 
-use domain::approval::{Approval, ApprovalState};
-use domain::checkpoint::CheckpointKind;
-use domain::execution::redacted;
-use domain::id::TenantId;
-use domain::identity::Identity;
-use domain::json::{Object, Value, canonical, json};
-use domain::store::{Budget, FailedTurn, LoggedChange};
-use domain::webhook::WebhookEvent;
 use jiff::Timestamp;
-use rules::cache::ChangedBreaker;
+use pintle_domain::approval::{Approval, ApprovalState};
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::execution::redacted;
+use pintle_domain::id::TenantId;
+use pintle_domain::identity::Identity;
+use pintle_domain::json::{Object, Value, canonical, json};
+use pintle_domain::store::{Budget, FailedTurn, LoggedChange};
+use pintle_domain::webhook::WebhookEvent;
+use pintle_rules::cache::ChangedBreaker;
 use url::Url;
 
 /// Something that others may be told of.
@@ -161,7 +161,7 @@ fn approval_told(approval: &Approval) -> Parts {
 
 #[cfg(test)]
 mod tests {
-    use domain::json::parse;
+    use pintle_domain::json::parse;
 
     use super::*;
 

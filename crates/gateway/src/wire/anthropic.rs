@@ -1,9 +1,9 @@
 //! Messages. Source: the published API of Anthropic.
 
-use domain::history::HistoryMessage;
-use domain::json::{Object, Value, json};
-use domain::llm::Usage;
-use domain::message::Role;
+use pintle_domain::history::HistoryMessage;
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::llm::Usage;
+use pintle_domain::message::Role;
 
 use super::content::{Attachment, Content, Part, attached, content, inline, object_of, of_url, only_text, text_of};
 use super::{Asked, Member, Said, WireMessage, check_members, error_type, flag, kept, needed, said, skills};

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use domain::json::{Object, Value};
+use pintle_domain::json::{Object, Value};
 
 use crate::error::ApiError;
 

@@ -1,8 +1,8 @@
 //! Chat completions. Source: the published API of OpenAI.
 
-use domain::json::{Object, Value, from_value, json};
-use domain::llm::Usage;
-use domain::message::Role;
+use pintle_domain::json::{Object, Value, from_value, json};
+use pintle_domain::llm::Usage;
+use pintle_domain::message::Role;
 
 use super::content::{Part, attached, content, object_of, of_url, only_text, text_of};
 use super::{Asked, Member, Said, WireMessage, check_members, error_type, flag, kept, needed, said, skills};

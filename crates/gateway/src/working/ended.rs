@@ -1,9 +1,9 @@
 //! What is known of a run before it goes on with a turn, and what came of it, from how its last turn ended.
 
-use agent::driver::TurnEnding;
-use agent::{Conversation, TurnReport};
-use domain::execution::masked;
-use domain::json::json;
+use pintle_agent::driver::TurnEnding;
+use pintle_agent::{Conversation, TurnReport};
+use pintle_domain::execution::masked;
+use pintle_domain::json::json;
 
 use crate::error::{ApiError, ErrorCode};
 use crate::outcome::RunOutcome;
@@ -56,9 +56,9 @@ pub(super) fn outcome(run: &Run, report: TurnReport, replies: Vec<String>) -> Re
 mod tests {
     use std::sync::Arc;
 
-    use domain::checkpoint::CheckpointKind;
-    use domain::id::{TenantId, TurnId};
-    use domain::ruling::{DenialGround, Denied};
+    use pintle_domain::checkpoint::CheckpointKind;
+    use pintle_domain::id::{TenantId, TurnId};
+    use pintle_domain::ruling::{DenialGround, Denied};
 
     use super::*;
     use crate::run::{Asker, RunParts};

@@ -1,6 +1,6 @@
 //! Claude Code.
 
-use domain::json::{Object, Value, json};
+use pintle_domain::json::{Object, Value, json};
 
 use super::shape;
 use crate::answer::Answer;

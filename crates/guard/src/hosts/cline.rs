@@ -1,6 +1,6 @@
 //! Cline. It looks at no exit code, and its only refusal ends the whole task.
 
-use domain::json::{self, Object, Value, json};
+use pintle_domain::json::{self, Object, Value, json};
 
 use crate::answer::Answer;
 use crate::coverage::{GuardLevel, KILLED, RESULT, ToolCoverage};

@@ -1,6 +1,6 @@
 //! Codex. It throws an answer away that has an unknown member, no reason, or a code other than 0, and lets the call run.
 
-use domain::json::{Object, Value, json};
+use pintle_domain::json::{Object, Value, json};
 
 use super::shape;
 use crate::answer::Answer;

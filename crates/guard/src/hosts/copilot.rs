@@ -1,6 +1,6 @@
 //! Copilot CLI, in its own dialect, whose event names begin with a small letter; the other one is read too.
 
-use domain::json::{self, Object, Value, json};
+use pintle_domain::json::{self, Object, Value, json};
 
 use super::shape;
 use crate::answer::Answer;

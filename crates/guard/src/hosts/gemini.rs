@@ -1,6 +1,6 @@
 //! Gemini CLI, which alone tells its hooks of each call of the model.
 
-use domain::json::{Object, Value, json};
+use pintle_domain::json::{Object, Value, json};
 
 use super::shape;
 use crate::answer::Answer;

@@ -1,6 +1,6 @@
 //! Kimi Code. A word that it does not know in an answer lets the call run, `ask` among them.
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 
 use super::shape;
 use crate::answer::Answer;

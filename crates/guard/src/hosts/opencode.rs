@@ -1,6 +1,6 @@
 //! OpenCode, by a plugin of ours: it starts the client with `{"directory", "input", "output"}` of its hooks.
 
-use domain::json::{Object, Value, json};
+use pintle_domain::json::{Object, Value, json};
 
 use super::plugin::{self, Plugin};
 use crate::answer::Answer;

@@ -1,6 +1,6 @@
 //! pi, by an extension of ours: it starts the client with the event, and with `sessionId` and `cwd` beside its members.
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 
 use super::plugin::{self, Plugin};
 use crate::answer::Answer;

@@ -4,7 +4,7 @@
 //! the prompt) beside it, `{"prompt":TEXT}` (another prompt in the place of what was said), or `{"deny":REASON}`. A plugin
 //! lets nothing pass after any other text.
 
-use domain::json::{Object, Value, json};
+use pintle_domain::json::{Object, Value, json};
 
 use crate::event::{HostEvent, HostWhat};
 use crate::host::ClientEntry;

@@ -1,6 +1,6 @@
 //! Qwen Code. Where several hooks answer, the last one wins; changed arguments are passed over.
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 
 use super::shape;
 use crate::answer::Answer;

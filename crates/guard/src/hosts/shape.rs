@@ -1,6 +1,6 @@
 //! The form in which Claude Code tells its hooks what happens, and the hosts that took it over.
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 
 use crate::event::{HookInput, HostEvent, HostWhat, Malformed, Subagent};
 use crate::host::GuardHost;

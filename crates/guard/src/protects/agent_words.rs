@@ -1,7 +1,7 @@
 //! Agents that a text starts without their hooks: by its own words, under the name of a link, or by words and variables that
 //! stand in a file or that nobody knows.
 
-use domain::shell::{ShellCommand, ShellFacts};
+use pintle_domain::shell::{ShellCommand, ShellFacts};
 
 use super::by_name::is_computed;
 use super::{Look, path_at};

@@ -1,7 +1,7 @@
 //! Settings that a command names in parts: by a suffix, in a URL, on a machine that is this one, in a folder that is
 //! not known, in a list for another program, or to a program of which nobody knows what it does with them.
 
-use domain::shell::{ShellCommand, ShellFacts};
+use pintle_domain::shell::{ShellCommand, ShellFacts};
 
 use super::reached::LOOKS;
 use super::{Look, path_at};

@@ -1,6 +1,6 @@
 //! What comes along with a folder, an archive or an index that is taken as a whole.
 
-use domain::shell::{ShellCommand, ShellFacts};
+use pintle_domain::shell::{ShellCommand, ShellFacts};
 
 use super::told_text::makes_nothing;
 use super::{Look, of_settings, path_at};

@@ -1,6 +1,6 @@
 //! Programs that change what they find below a folder: files of any kind, or of those that they know.
 
-use domain::shell::ShellFacts;
+use pintle_domain::shell::ShellFacts;
 
 use super::by_name::run_by;
 use super::{Look, path_at};

@@ -1,7 +1,7 @@
 //! Tools that nobody knows: any of their texts may be a path that they write, take away or read.
 
-use domain::json::Object;
-use domain::shell::ShellCommand;
+use pintle_domain::json::Object;
+use pintle_domain::shell::ShellCommand;
 
 use super::{Look, MAX_PATH_BYTES};
 use crate::braces;

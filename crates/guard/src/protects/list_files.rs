@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::shell::{ShellCommand, ShellFacts};
+use pintle_domain::shell::{ShellCommand, ShellFacts};
 
 use super::by_name::{TAKES_LIST, changed_by, is_computed, targets};
 use super::{Look, path_at};

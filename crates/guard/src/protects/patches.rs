@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::shell::{ShellCommand, ShellFacts};
+use pintle_domain::shell::{ShellCommand, ShellFacts};
 
 use super::by_name::behind;
 use super::carried::is_place;

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use domain::json::{Object, Value};
-use domain::shell::{ShellCommand, ShellFacts};
+use pintle_domain::json::{Object, Value};
+use pintle_domain::shell::{ShellCommand, ShellFacts};
 
 use super::{Look, path_at};
 use crate::braces;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::shell::{ShellCommand, ShellFacts};
+use pintle_domain::shell::{ShellCommand, ShellFacts};
 
 use super::reached::LOOKS;
 use super::{Look, path_at};

@@ -1,6 +1,6 @@
 //! What is guarded, under a second name.
 
-use domain::shell::ShellCommand;
+use pintle_domain::shell::ShellCommand;
 
 use super::{Look, path_at};
 use crate::filled::{copied_as_links, linked_to, twice};

@@ -1,7 +1,7 @@
 //! What answers for a person or decides over an agent, in a folder that a container, a server or another repository of git
 //! gets at.
 
-use domain::shell::ShellCommand;
+use pintle_domain::shell::ShellCommand;
 
 use super::{Look, of_settings, path_at};
 use crate::filled::named;

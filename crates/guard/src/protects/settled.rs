@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use domain::shell::{ShellCommand, ShellFacts};
+use pintle_domain::shell::{ShellCommand, ShellFacts};
 
 use super::told_text::ToldText;
 use super::{Look, MAX_PATHS, of_settings, path_at};

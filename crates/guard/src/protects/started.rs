@@ -1,8 +1,8 @@
 //! Files that a shell, a service manager or another program reads as it begins: no agent puts into one what takes the guard
 //! away later.
 
-use domain::json::Object;
-use domain::shell::ShellFacts;
+use pintle_domain::json::Object;
+use pintle_domain::shell::ShellFacts;
 
 use super::Look;
 use crate::hosts::UNGUARDED;

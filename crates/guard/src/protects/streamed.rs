@@ -1,7 +1,7 @@
 //! Texts that reach a shell by another way than the text of a call: through a pipe, by a file that somebody writes while the
 //! shell waits for it, or as keys of a terminal.
 
-use domain::shell::{ShellCommand, ShellFacts};
+use pintle_domain::shell::{ShellCommand, ShellFacts};
 
 use super::told_text::makes_nothing;
 use super::{Look, PathKind, path_at};

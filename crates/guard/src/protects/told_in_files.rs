@@ -1,7 +1,7 @@
 //! Names that a text puts together of what it says and what a file or a list of names says, and files in which other programs
 //! are told names.
 
-use domain::shell::{ShellCommand, ShellFacts};
+use pintle_domain::shell::{ShellCommand, ShellFacts};
 
 use super::by_name::{behind, changed_by};
 use super::list_files::{Listed, TAKES_LINES, changes_files};

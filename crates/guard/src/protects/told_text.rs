@@ -1,6 +1,6 @@
 //! What is known of a shell text as a whole. Pure.
 
-use domain::shell::{ShellCommand, ShellFacts};
+use pintle_domain::shell::{ShellCommand, ShellFacts};
 
 use crate::filled::is_harmless;
 use crate::runners::is_shell_with_text;

@@ -1,7 +1,7 @@
 //! What a host keeps of the hooks that somebody accepted: the tables `[hooks.state."KEY"]` of a TOML file, which the host
 //! writes by itself.
 
-use domain::json::Value;
+use pintle_domain::json::Value;
 
 use super::KeptFile;
 use super::others::NotEdited;

@@ -1,6 +1,6 @@
 //! Other people's command hooks in the file of a host, taken over: out of the file, and back.
 
-use domain::json::{Object, Value};
+use pintle_domain::json::{Object, Value};
 
 use super::json_edit::Edit;
 pub use super::others::FoundHook;

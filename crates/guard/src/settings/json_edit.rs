@@ -1,6 +1,6 @@
 //! Puts entries into the `hooks` of a JSON file, and takes them out, without touching another byte.
 
-use domain::json::{Object, Value, json};
+use pintle_domain::json::{Object, Value, json};
 
 use super::json_text::{Element, Kind, Node, parse, pretty};
 use super::others::{FoundHook, NotEdited, OtherHook, is_ours, runs};

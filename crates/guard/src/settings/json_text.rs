@@ -1,6 +1,6 @@
 //! JSON as people write it into settings, with comments and trailing commas: where each value stands.
 
-use domain::json::{self, Object, Value};
+use pintle_domain::json::{self, Object, Value};
 
 use super::others::NotEdited;
 

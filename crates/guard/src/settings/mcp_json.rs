@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 
 use super::json_text::{Element, Kind, Node, parse};
 use super::others::NotEdited;

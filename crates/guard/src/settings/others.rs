@@ -1,6 +1,6 @@
 //! What else stands in the files of hosts, and what makes it impossible to edit them.
 
-use domain::json::{self, Value};
+use pintle_domain::json::{self, Value};
 
 use crate::shell_text::{self, CLIENT};
 use crate::wrapping;

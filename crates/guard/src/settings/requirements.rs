@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use domain::json::Value;
+use pintle_domain::json::Value;
 
 use super::others::{NotEdited, OtherHook, is_ours, runs};
 use super::toml_block;

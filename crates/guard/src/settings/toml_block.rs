@@ -1,6 +1,6 @@
 //! Puts tables at the end of a TOML file, between two marks, and takes them out again.
 
-use domain::json::{self, Value};
+use pintle_domain::json::{self, Value};
 
 use super::others::{NotEdited, OtherHook, is_ours, runs};
 use crate::host::StrictEntries;

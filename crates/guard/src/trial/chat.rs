@@ -1,6 +1,6 @@
 //! OpenAI's chat completions.
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 
 use super::{TrialReply, TrialRequest, TrialSaid, content, data, list, streams, text};
 

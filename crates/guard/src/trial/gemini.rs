@@ -1,6 +1,6 @@
 //! Gemini's `generateContent` and `streamGenerateContent`.
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 
 use super::{TrialReply, TrialRequest, TrialSaid, content, data, list, text};
 

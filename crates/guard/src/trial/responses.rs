@@ -1,6 +1,6 @@
 //! OpenAI's responses.
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 
 use super::{TrialReply, TrialRequest, TrialSaid, content, list, named, streams, text};
 

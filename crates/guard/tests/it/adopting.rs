@@ -1,6 +1,6 @@
 //! Hooks of other people taken over from generated settings, and given back.
 
-use domain::json::{Object, Value, json};
+use pintle_domain::json::{Object, Value, json};
 use pintle_guard::host::RowPosition;
 use pintle_guard::settings::adopt::{Adopting, FoundHook, adopts, install_adopting, runnable, uninstall_adopted};
 use pintle_guard::{GuardHost, HOSTS, host};

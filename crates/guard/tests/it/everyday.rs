@@ -1,6 +1,6 @@
 //! What agents do every day passes in a project with settings of agents: patterns are settled by what lies on the disk.
 
-use domain::json::{self, Value, json};
+use pintle_domain::json::{self, Value, json};
 use pintle_guard::{GuardedFiles, HOSTS, OnDisk, PathKind, host, pattern_means, protects_behind};
 
 use crate::protects::write;

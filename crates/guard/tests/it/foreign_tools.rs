@@ -1,7 +1,7 @@
 //! Tools that no host has, by what their arguments may mean.
 
-use domain::json::{Value, json};
-use domain::tool::ToolCall;
+use pintle_domain::json::{Value, json};
+use pintle_domain::tool::ToolCall;
 use pintle_guard::GuardedFiles;
 use pintle_guard::clients::client_protects;
 

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use domain::checkpoint::AgentInfo as _;
-use domain::id::CallId;
-use domain::json::{Object, Value, json};
-use domain::tool::ToolCall;
+use pintle_domain::checkpoint::AgentInfo as _;
+use pintle_domain::id::CallId;
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::tool::ToolCall;
 use pintle_guard::clients::{ClientKnowledge, client_protects};
 use pintle_guard::coverage::GuardLevel;
 use pintle_guard::shell_tools::known_as;
@@ -243,7 +243,7 @@ fn what_was_said_of_a_result_stands_beside_it_and_the_turn_goes_on() {
         let Answer { stdout, degraded, .. } = (host.adapter.encode)(&event, &said(Some("eslint: 1 problem")));
         let beside =
             json!({"hookSpecificOutput": {"hookEventName": "PostToolUse", "additionalContext": "eslint: 1 problem"}});
-        assert_eq!((domain::json::parse(&stdout).unwrap(), degraded), (beside, None), "{id} {tool}");
+        assert_eq!((pintle_domain::json::parse(&stdout).unwrap(), degraded), (beside, None), "{id} {tool}");
         let Answer { degraded, .. } = (host.adapter.encode)(&event, &said(None));
         assert!(degraded.is_some(), "{id} cannot replace the result of {tool}");
     }

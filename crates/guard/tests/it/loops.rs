@@ -1,6 +1,6 @@
 //! Loops over folders and searches that move what they find, beside settings of agents.
 
-use domain::json::json;
+use pintle_domain::json::json;
 
 use crate::everyday::{LINK, check, refusal_beside};
 

@@ -1,7 +1,7 @@
 //! Whether a call runs after what its hook answered, host by host, as the real clients were seen to do it: every
 //! refusal of ours is held against that.
 
-use domain::json::{self, Value, json};
+use pintle_domain::json::{self, Value, json};
 use pintle_guard::{GuardRuling, HOSTS, HostWhat, panic_deny};
 
 use crate::recorded;

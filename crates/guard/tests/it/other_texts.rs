@@ -1,7 +1,7 @@
 //! What a call does by way of a folder above, a pipe, a terminal, a file that says names, a patch or a setting, each beside
 //! everyday calls that look alike.
 
-use domain::json::json;
+use pintle_domain::json::json;
 
 use crate::everyday::{check, refusal_beside};
 

@@ -1,6 +1,6 @@
 //! What a link, an archive, a list, a variable or a runner would bring an agent to, each beside everyday calls that look alike.
 
-use domain::json::json;
+use pintle_domain::json::json;
 
 use crate::everyday::{LINK, check, refusal_beside};
 

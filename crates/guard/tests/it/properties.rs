@@ -1,6 +1,6 @@
 //! What holds of every input and every reason, hostile ones among them.
 
-use domain::json::{self, Value, json};
+use pintle_domain::json::{self, Value, json};
 use pintle_guard::{Answer, GuardHost, GuardRuling, HOSTS, HostEvent, HostWhat, Malformed};
 use proptest::prelude::*;
 

@@ -1,6 +1,6 @@
 //! What the guarded agent must not touch.
 
-use domain::json::{self, Value, json};
+use pintle_domain::json::{self, Value, json};
 use pintle_guard::{GuardedFiles, Malformed, host, protects};
 
 use crate::recorded::decode;
@@ -474,7 +474,7 @@ fn no_agent_ends_its_guard_by_name() {
 fn a_person_lets_agents_work_on_their_settings_and_on_nothing_else() {
     let own = ["/srv/pintle/store.db".to_owned()];
     let lifted = |tool: &str, member: &str, value: &str| {
-        let payload = domain::json::json!({
+        let payload = pintle_domain::json::json!({
             "hook_event_name": "PreToolUse", "session_id": "s", "cwd": "/w", "tool_name": tool,
             "tool_input": {(member): value},
         });

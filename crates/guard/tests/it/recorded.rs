@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use domain::json::{self, Object, Value, json};
+use pintle_domain::json::{self, Object, Value, json};
 use pintle_guard::{GuardHost, GuardRuling, HOSTS, HookInput, HostEvent, Malformed};
 
 /// One recorded event.

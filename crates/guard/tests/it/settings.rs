@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use domain::json::{self, Value};
+use pintle_domain::json::{self, Value};
 use pintle_guard::host::{ConfigForm, InstallScope, RowPosition};
 use pintle_guard::settings::{self, KeptFile, NotEdited, Theirs, install, install_event, uninstall};
 use pintle_guard::{ClientEntry, EntryDaemon, GuardHost, HOSTS, host, in_scope};
@@ -427,7 +427,7 @@ fn placed(host: &GuardHost, old: &str, new: &str) {
         }
     }
     let members = rest.as_object_mut().unwrap();
-    if members.get("hooks").and_then(Value::as_object).is_some_and(domain::json::Object::is_empty) {
+    if members.get("hooks").and_then(Value::as_object).is_some_and(pintle_domain::json::Object::is_empty) {
         members.shift_remove("hooks");
     }
     assert_eq!(rest, old);

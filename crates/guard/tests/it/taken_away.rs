@@ -1,6 +1,6 @@
 //! What would take the guard away from an agent, or read its key, beside everyday calls that look alike.
 
-use domain::json::json;
+use pintle_domain::json::json;
 
 use crate::everyday::{check, refusal_beside};
 

@@ -1,11 +1,11 @@
 //! What hosts write down, in the shapes of their wires: which calls were asked about, and which were not.
 
-use domain::json::json;
+use pintle_domain::json::json;
 use pintle_guard::host::HostRefusals;
 use pintle_guard::transcript::{KnownCalls, TranscriptCall, call_content, transcript_calls};
 use pintle_guard::{HOSTS, host, panic_deny};
 
-fn lines(lines: &[domain::json::Value]) -> String {
+fn lines(lines: &[pintle_domain::json::Value]) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
@@ -18,7 +18,7 @@ fn written() -> Vec<(&'static str, String)> {
             {"type": "tool_result", "tool_use_id": "c1", "content": [{"type": "text", "text": "out"}]}
         ]}}),
     ]);
-    let item = |payload: domain::json::Value| json!({"timestamp": "2026-11-26T07:00:00Z", "type": "response_item", "payload": payload});
+    let item = |payload: pintle_domain::json::Value| json!({"timestamp": "2026-11-26T07:00:00Z", "type": "response_item", "payload": payload});
     let function = |id: &str| {
         let arguments = json!({"command": id}).to_string();
         item(json!({"type": "function_call", "name": "Bash", "call_id": id, "arguments": arguments}))
@@ -40,7 +40,7 @@ fn written() -> Vec<(&'static str, String)> {
     let beside = json!({"sessionId": "s", "messages": [
         {"type": "gemini", "timestamp": "2026-11-26T07:00:00Z", "toolCalls": [done, waits]}
     ]});
-    let event = |kind: &str, data: domain::json::Value| json!({"type": kind, "timestamp": "2026-11-26T07:00:00Z", "data": data});
+    let event = |kind: &str, data: pintle_domain::json::Value| json!({"type": kind, "timestamp": "2026-11-26T07:00:00Z", "data": data});
     let start = |id: &str| {
         event("tool.execution_start", json!({"toolCallId": id, "toolName": "Bash", "arguments": {"command": id}}))
     };
@@ -49,7 +49,7 @@ fn written() -> Vec<(&'static str, String)> {
         event("tool.execution_complete", json!({"toolCallId": "c1", "success": true, "result": {"content": "out"}})),
         start("c2"),
     ]);
-    let step = |event: domain::json::Value| json!({"type": "context.append_loop_event", "event": event, "time": 1_795_677_717_757_u64});
+    let step = |event: pintle_domain::json::Value| json!({"type": "context.append_loop_event", "event": event, "time": 1_795_677_717_757_u64});
     let called =
         |id: &str| step(json!({"type": "tool.call", "toolCallId": id, "name": "Bash", "args": {"command": id}}));
     let steps = lines(&[
@@ -57,7 +57,7 @@ fn written() -> Vec<(&'static str, String)> {
         step(json!({"type": "tool.result", "toolCallId": "c1", "result": {"output": "out"}})),
         called("c2"),
     ]);
-    let message = |message: domain::json::Value| json!({"type": "message", "timestamp": "2026-11-26T07:00:00Z", "message": message});
+    let message = |message: pintle_domain::json::Value| json!({"type": "message", "timestamp": "2026-11-26T07:00:00Z", "message": message});
     let wanted = |id: &str| json!({"type": "toolCall", "id": id, "name": "Bash", "arguments": {"command": id}});
     let turns = lines(&[
         message(json!({"role": "assistant", "content": [wanted("c1"), wanted("c2")]})),
@@ -173,7 +173,7 @@ fn a_call_that_was_changed_counts_once() {
 }
 
 /// Whether a call with `result` is no gap of the agent `id`.
-fn is_excused(id: &str, (result, failed): (domain::json::Value, bool)) -> bool {
+fn is_excused(id: &str, (result, failed): (pintle_domain::json::Value, bool)) -> bool {
     let text = lines(&[
         json!({"type": "tool_use", "id": "c1", "name": "Bash", "input": {}}),
         json!({"type": "tool_result", "tool_use_id": "c1", "content": result, "is_error": failed}),
@@ -229,7 +229,7 @@ fn what_an_agent_rejects_itself_is_no_gap() {
 fn a_call_that_its_agent_did_not_start_never_ran() {
     let call =
         json!({"parts": [{"functionCall": {"id": "a", "name": "run_shell_command", "args": {"command": "sleep 5"}}}]});
-    let told = |ended: domain::json::Value| {
+    let told = |ended: pintle_domain::json::Value| {
         let response = json!({"id": "a", "name": "run_shell_command", "response": {"error": "Blocked"}});
         let line = json!({"message": {"parts": [{"functionResponse": response}]}, "toolCallResult": ended});
         transcript_calls(&format!("{call}\n{line}\n")).len()

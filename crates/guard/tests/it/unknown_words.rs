@@ -1,6 +1,6 @@
 //! Words that nobody knows, beside settings of agents: what is no file, and names that only look like those of settings.
 
-use domain::json::json;
+use pintle_domain::json::json;
 
 use crate::everyday::{CLEAN, check, refusal_beside};
 

@@ -1,6 +1,6 @@
 //! How an attacker with the program in hand got at what guards an agent, each beside an everyday call that looks alike.
 
-use domain::json::json;
+use pintle_domain::json::json;
 
 use crate::protects::{call, ruled};
 

@@ -1,6 +1,6 @@
 //! What agents do every day passes where no settings of agents are.
 
-use domain::json::json;
+use pintle_domain::json::json;
 
 use crate::everyday::{CLEAN, refusal_beside};
 

@@ -7,13 +7,13 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use dialects::claude::condition::PermissionRule;
-use dialects::claude::config::ListContext;
-use dialects::claude::{ClaudeEvent, CommandEntry};
-use domain::hook::Hook;
-use domain::id::HookName;
-use domain::json::{Object, Value, from_value, json};
-use domain::matcher::Matcher;
+use pintle_dialects::claude::condition::PermissionRule;
+use pintle_dialects::claude::config::ListContext;
+use pintle_dialects::claude::{ClaudeEvent, CommandEntry};
+use pintle_domain::hook::Hook;
+use pintle_domain::id::HookName;
+use pintle_domain::json::{Object, Value, from_value, json};
+use pintle_domain::matcher::Matcher;
 use uuid::Uuid;
 
 use super::resolve::commands_before;
@@ -155,7 +155,7 @@ struct Kept {
 
 impl Kept {
     fn read(text: &str) -> Result<Self, String> {
-        let whole = domain::json::parse(text)?;
+        let whole = pintle_domain::json::parse(text)?;
         if whole.get("version").and_then(Value::as_u64) != Some(VERSION) {
             return Err("it is of a version that is not known here".to_owned());
         }
@@ -386,7 +386,7 @@ mod tests {
             fs::write(folder.join("claude-x.json"), text).unwrap();
             let (config, diagnostics) = config(home.path(), home.path());
             let [loaded] = config.hooks.as_slice() else { panic!("{text}: {config:?}") };
-            assert!(matches!(loaded.hook.state, domain::hook::HookState::Broken(_)), "{text}");
+            assert!(matches!(loaded.hook.state, pintle_domain::hook::HookState::Broken(_)), "{text}");
             assert!(diagnostics[0].message.contains("cannot be read"), "{text}: {diagnostics:?}");
         }
     }

@@ -1,8 +1,8 @@
 //! Unknown keys and wrong types, found by walking a document along the JSON Schema.
 
-use domain::json::{Number, Value};
+use pintle_domain::json::{Number, Value};
 
-use dialects::process::config::{EntryProblem, MemberPart};
+use pintle_dialects::process::config::{EntryProblem, MemberPart};
 
 use super::diagnostic::dotted;
 use super::document::{Document, NodeKind, TreeNode};

@@ -4,14 +4,14 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use domain::json::Value;
-use providers::capabilities::Overrides;
+use pintle_domain::json::Value;
+use pintle_providers::capabilities::Overrides;
 use url::Url;
 
 use super::places::Env;
 use super::{Config, NamedRef, ProviderConfig, ProviderConfigKind};
 use crate::error::HostError;
-use providers::{ToolMode, WireKind};
+use pintle_providers::{ToolMode, WireKind};
 
 /// Asks whether an Ollama answers at an address, and for the names of the models that it has.
 pub type Probe<'a> = dyn Fn(SocketAddr) -> Option<Vec<String>> + 'a;

@@ -6,9 +6,9 @@ mod toml;
 
 use std::path::{Path, PathBuf};
 
-use dialects::process::config::{EntryProblem, MemberPart};
-use dialects::tree::{LineIndex, ParseError, json};
-pub use dialects::tree::{MAX_DEPTH, NodeKind, TreeMember, TreeNode};
+use pintle_dialects::process::config::{EntryProblem, MemberPart};
+use pintle_dialects::tree::{LineIndex, ParseError, json};
+pub use pintle_dialects::tree::{MAX_DEPTH, NodeKind, TreeMember, TreeNode};
 
 use super::diagnostic::{Diagnostic, Location};
 

@@ -7,8 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use dialects::process::config::raw::RawHooks;
-use domain::json::Value;
+use pintle_dialects::process::config::raw::RawHooks;
+use pintle_domain::json::Value;
 
 use super::document::{NodeKind, TreeNode};
 use super::raw::{

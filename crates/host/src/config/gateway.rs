@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use domain::webhook::WebhookEvent;
 use ipnet::IpNet;
+use pintle_domain::webhook::WebhookEvent;
 use url::Url;
 
 /// How often each key may ask in a minute, unless it is said: ten times a second.

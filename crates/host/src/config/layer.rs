@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use dialects::process::config::{Defaults, EntryContext, EntryProblem, MemberPart};
-use domain::json::Value;
+use pintle_dialects::process::config::{Defaults, EntryContext, EntryProblem, MemberPart};
+use pintle_domain::json::Value;
 
 use super::check::check;
 use super::diagnostic::{Diagnostic, dotted};
@@ -124,7 +124,7 @@ impl Layer {
         let drop = |path: &[String]| self.bad.contains_key(path) || dropped.contains(path) || self.is_off(path);
         let value = self.document.root.to_value(&mut Vec::new(), &drop);
         // The schema has seen every key and every type, so this is a disagreement between it and the reader.
-        domain::json::from_value(value)
+        pintle_domain::json::from_value(value)
             .map_err(|why| HostError::usage(format!("{}: cannot be read: {why}", self.document.file.display())))
     }
 

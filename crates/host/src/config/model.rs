@@ -1,6 +1,6 @@
 //! Which agent, and which models it uses.
 
-use domain::nearest::nearest;
+use pintle_domain::nearest::nearest;
 
 use super::diagnostic::dotted;
 use super::{AgentConfig, Config, NamedRef};

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::OnceLock;
 
-use dialects::process::config::raw::RawHooks;
-use domain::json::{Object, Value};
-use providers::WireKind;
+use pintle_dialects::process::config::raw::RawHooks;
+use pintle_domain::json::{Object, Value};
+use pintle_providers::WireKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

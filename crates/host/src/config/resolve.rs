@@ -149,7 +149,7 @@ pub(super) fn resolve(
     if let Some(Ok(RulesFrom { key: TeamKey::Env(name), .. })) = &config.rules_from {
         config.secrets.insert(name.clone());
     }
-    config.secrets.insert(telemetry::HEADERS.to_owned());
+    config.secrets.insert(pintle_telemetry::HEADERS.to_owned());
     agents::look_up_models(&config, layers);
     Ok((config, left_out))
 }

@@ -1,7 +1,7 @@
 //! Rules in the store and in files, and how they run.
 
-use domain::rule::Edition;
-use egress::Allow;
+use pintle_domain::rule::Edition;
+use pintle_egress::Allow;
 
 use crate::rule_files::RuleFolder;
 

@@ -6,10 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use domain::fault::Fault;
-use domain::hook::{Hook, HookState};
+use pintle_domain::fault::Fault;
+use pintle_domain::hook::{Hook, HookState};
+use pintle_providers::capabilities::MidSystem;
 use proptest::prelude::*;
-use providers::capabilities::MidSystem;
 
 use super::*;
 
@@ -162,7 +162,7 @@ fn every_key_of_a_whole_configuration_arrives() {
         ..Overrides::default()
     };
     assert_eq!(config.providers["local"].takes, takes);
-    assert_eq!(config.secrets, ["ANTHROPIC_API_KEY", "LOCAL_KEY", telemetry::HEADERS].map(str::to_owned).into());
+    assert_eq!(config.secrets, ["ANTHROPIC_API_KEY", "LOCAL_KEY", pintle_telemetry::HEADERS].map(str::to_owned).into());
     assert_eq!(config.otlp_endpoint.as_deref(), Some("http://localhost:4318"));
     assert!(config.strict_start && config.verify_history);
     assert_eq!((config.durability, config.store_url.as_str()), (Durability::BeforeEffect, "sqlite://records/here.db"));
@@ -205,7 +205,7 @@ fn models_see_images_where_that_is_likely_or_said() {
 
 #[test]
 fn every_key_of_a_process_arrives() {
-    use dialects::process::config::{ChildMode, EventForm};
+    use pintle_dialects::process::config::{ChildMode, EventForm};
     let Loaded { config, .. } = load_one(Path::new("valid/whole.toml")).unwrap();
     let loaded = &config.hooks[1];
     assert_eq!((loaded.hook.priority, loaded.hook.origin.as_str()), (3, "valid/whole.toml:49:18"));
@@ -244,11 +244,11 @@ fn every_key_of_an_mcp_server_arrives() {
 
 #[test]
 fn a_builtin_gets_its_stages_from_its_code() {
-    use domain::checkpoint::CheckpointKind::{ApproveTool, BeforeTool};
-    use domain::hook::OnFailure::{Close, Continue};
+    use pintle_domain::checkpoint::CheckpointKind::{ApproveTool, BeforeTool};
+    use pintle_domain::hook::OnFailure::{Close, Continue};
     let Loaded { config, .. } = load_one(Path::new("valid/whole.toml")).unwrap();
     let HookKind::Builtin(entry) = &config.hooks[0].kind else { panic!("it is a builtin") };
-    assert_eq!(entry.config, domain::json::json!({"words": ["secret"]}));
+    assert_eq!(entry.config, pintle_domain::json::json!({"words": ["secret"]}));
     let stages = entry.policy.stages(&[BeforeTool, ApproveTool]);
     let found: Vec<_> = stages.kinds().map(|kind| (kind, stages.get(kind).unwrap().on_failure)).collect();
     assert_eq!(found, [(BeforeTool, Continue), (ApproveTool, Close)]);

@@ -15,8 +15,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use domain::fault::Fault;
-use domain::json::{Object, Value, json};
+use pintle_domain::fault::Fault;
+use pintle_domain::json::{Object, Value, json};
 
 pub(super) use self::acceptance::{Acceptance, AcceptedSkills};
 pub use self::coverage::{Coverage, CoveredPart, CoveredPlace, FileHashes, PlaceKind, covers, covers_by};
@@ -34,7 +34,7 @@ use crate::rule_files::RuleFolder;
 use crate::rule_files::folder::text_of;
 
 /// The words for an entry whose content is not the one that was accepted.
-pub(super) const CHANGED: &str = domain::fault::CHANGED;
+pub(super) const CHANGED: &str = pintle_domain::fault::CHANGED;
 
 /// The sections that are trusted whole, as far as something in them can count.
 pub(super) const SECTIONS: [&str; 10] =

@@ -1,20 +1,20 @@
 //! Conversations in one store, the records of their calls in another one.
 
-use domain::approval::ApprovalState;
-use domain::id::TurnId;
-use domain::identity::Identity;
-use domain::store::{RecordQuery, TenantScope};
-use store::{Durability, Memory};
-use testkit::conformance::approvals::{call, key_of, moment, question};
-use testkit::conformance::sessions::{append_of, appended, begun, ended, hand_over};
-use testkit::conformance::store::event;
+use pintle_domain::approval::ApprovalState;
+use pintle_domain::id::TurnId;
+use pintle_domain::identity::Identity;
+use pintle_domain::store::{RecordQuery, TenantScope};
+use pintle_store::{Durability, Memory};
+use pintle_testkit::conformance::approvals::{call, key_of, moment, question};
+use pintle_testkit::conformance::sessions::{append_of, appended, begun, ended, hand_over};
+use pintle_testkit::conformance::store::event;
 
 use super::*;
 
 /// The user's store at `url`, journals beside it, and the sessions over both.
 fn split(url: &str) -> (tempfile::TempDir, Arc<dyn Store>, Arc<dyn Store>, SplitSessions) {
     let home = tempfile::tempdir().unwrap();
-    let own = store::open(url, home.path(), Durability::Commit).unwrap();
+    let own = pintle_store::open(url, home.path(), Durability::Commit).unwrap();
     let journals: Arc<dyn Store> = Arc::new(Memory::new());
     let sessions = SplitSessions::new(own.clone(), journals.clone()).unwrap();
     (home, own, journals, sessions)

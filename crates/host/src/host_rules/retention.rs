@@ -5,9 +5,9 @@ mod pace;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use domain::store::{RecordQuery, StoreError, TenantScope};
 use jiff::{SignedDuration, Timestamp};
-use store::Store;
+use pintle_domain::store::{RecordQuery, StoreError, TenantScope};
+use pintle_store::Store;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -172,16 +172,16 @@ fn before(now: Timestamp, term: SignedDuration) -> Timestamp {
 mod tests {
     use std::path::Path;
 
-    use domain::audit::{CHECKPOINT_ROWS, Verifier, VerifyReport};
-    use domain::execution::Execution;
-    use domain::id::{HookId, TenantId, TurnId};
-    use domain::record::EventRecord;
-    use domain::store::ExecutionQuery;
-    use store::keyring::signing::{PUBLIC_KEY_FILE, PublicKeys, SigningKey};
-    use store::{Durability, StoreKeys, open_with};
-    use testkit::conformance::executions::{by, failed, keep_executions, ran};
-    use testkit::conformance::store::{self as conformance, event};
-    use testkit::postgres::Server;
+    use pintle_domain::audit::{CHECKPOINT_ROWS, Verifier, VerifyReport};
+    use pintle_domain::execution::Execution;
+    use pintle_domain::id::{HookId, TenantId, TurnId};
+    use pintle_domain::record::EventRecord;
+    use pintle_domain::store::ExecutionQuery;
+    use pintle_store::keyring::signing::{PUBLIC_KEY_FILE, PublicKeys, SigningKey};
+    use pintle_store::{Durability, StoreKeys, open_with};
+    use pintle_testkit::conformance::executions::{by, failed, keep_executions, ran};
+    use pintle_testkit::conformance::store::{self as conformance, event};
+    use pintle_testkit::postgres::Server;
 
     use super::*;
 

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use agent::tools::ExecShell;
-use domain::checkpoint::AgentInfo;
-use domain::id::{AgentId, HookName};
-use domain::json::Object;
-use domain::shell::ShellFacts;
+use pintle_agent::tools::ExecShell;
+use pintle_domain::checkpoint::AgentInfo;
+use pintle_domain::id::{AgentId, HookName};
+use pintle_domain::json::Object;
+use pintle_domain::shell::ShellFacts;
 
 use crate::config::Config;
 
@@ -63,7 +63,7 @@ pub(super) struct ByWorkspace {
 
 impl AgentInfo for ByWorkspace {
     fn tool(&self, name: &str) -> Option<String> {
-        Some(agent::tools::canonical_builtin(name).unwrap_or(name).to_owned())
+        Some(pintle_agent::tools::canonical_builtin(name).unwrap_or(name).to_owned())
     }
 
     fn model(&self, _model: &str) -> bool {
@@ -79,7 +79,7 @@ impl AgentInfo for ByWorkspace {
     }
 
     fn shell(&self, name: &str, arguments: &Object) -> Arc<ShellFacts> {
-        let facts = agent::tools::shell_facts(name, arguments, &self.workspace, &self.shell);
+        let facts = pintle_agent::tools::shell_facts(name, arguments, &self.workspace, &self.shell);
         Arc::new(facts.unwrap_or_default())
     }
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Mutex;
 
-use domain::json::json;
-use domain::message::CallPart;
-use providers::scripted::Scripted;
-use providers::{Delta, Secret};
-use rules::judge;
-use rules::reply::{Decision, InjectionEffect, decide};
-use testkit::http::{HttpStub, StubAnswer};
+use pintle_domain::json::json;
+use pintle_domain::message::CallPart;
+use pintle_providers::scripted::Scripted;
+use pintle_providers::{Delta, Secret};
+use pintle_rules::judge;
+use pintle_rules::reply::{Decision, InjectionEffect, decide};
+use pintle_testkit::http::{HttpStub, StubAnswer};
 
 use super::*;
 use crate::config::{Env, LoadOptions, Loaded, load};
@@ -23,7 +23,7 @@ fn judges(toml: &str) -> ModelJudges {
 fn spec(name: &str, provider: &ProviderConfig) -> ProviderSpec {
     let (kind, base_url) = match &provider.kind {
         ProviderConfigKind::Server { wire, base_url, .. } => (*wire, base_url.clone()),
-        ProviderConfigKind::Scripted { .. } => (providers::WireKind::Scripted, None),
+        ProviderConfigKind::Scripted { .. } => (pintle_providers::WireKind::Scripted, None),
     };
     ProviderSpec { base_url: base_url.map(String::from), ..ProviderSpec::new(name, kind) }
 }
@@ -284,7 +284,7 @@ async fn a_failure_that_may_pass_is_tried_once_more_unless_that_takes_long() {
 async fn a_provider_that_cannot_be_had_says_why() {
     let judges = judges_with(P, BTreeMap::new(), |name, _| ProviderSpec {
         api_key: Some(Secret::new("sk\nlong")),
-        ..ProviderSpec::new(name, providers::WireKind::OpenAi)
+        ..ProviderSpec::new(name, pintle_providers::WireKind::OpenAi)
     });
     let question = judge::request("No.", "pre_tool_use", "exec", None, 7).unwrap();
     let settings = JudgeSettings::default();

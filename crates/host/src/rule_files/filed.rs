@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use domain::checkpoint::CheckpointKind;
-use domain::hook::{Family, Hook, OnFailure, Stage};
-use domain::id::{AgentId, HookId, TenantId};
-use domain::json::Value;
-use domain::rule::{AGENT_EVENTS, Edition, IN_FILE, Rule};
-use domain::store::Tenant;
-use egress::Egress;
-use engine::hook_set::Mounted;
 use jiff::Timestamp;
-use rules::cache::{ExtraHook, GuardedEvents, stub};
-use rules::condition::compile_matcher;
-use rules::record::{self, Checks, ConfiguredAgent, Lang, NewRow, RecordContext};
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::hook::{Family, Hook, OnFailure, Stage};
+use pintle_domain::id::{AgentId, HookId, TenantId};
+use pintle_domain::json::Value;
+use pintle_domain::rule::{AGENT_EVENTS, Edition, IN_FILE, Rule};
+use pintle_domain::store::Tenant;
+use pintle_egress::Egress;
+use pintle_engine::hook_set::Mounted;
+use pintle_rules::cache::{ExtraHook, GuardedEvents, stub};
+use pintle_rules::condition::compile_matcher;
+use pintle_rules::record::{self, Checks, ConfiguredAgent, Lang, NewRow, RecordContext};
 
 use super::folder::passed_over;
 use super::meant::IntendedScope;
@@ -266,7 +266,7 @@ impl FileContext<'_> {
         let stored = || self.stored.iter().filter(|hook| hook.file().is_none());
         let held = |tenant: &TenantId| {
             let rows = stored().chain(good.iter().map(|good| &good.plain));
-            rows.filter(|hook| hook.tenant_id == *tenant && hook.source == domain::rule::Source::User).count()
+            rows.filter(|hook| hook.tenant_id == *tenant && hook.source == pintle_domain::rule::Source::User).count()
         };
         let around = RecordContext {
             tenant: &TenantId::default_tenant(),
@@ -282,8 +282,10 @@ impl FileContext<'_> {
                     let slug = self.slug(tenant);
                     egress.for_tenant(slug).check_url(url).map(|_| ()).map_err(|why| why.to_string())
                 },
-                header: &|name, value| rules::http::check_header(name, value),
-                signing_secret: &|secret| rules::http::SigningSecret::parse(secret).map(|_| ()).map_err(str::to_owned),
+                header: &|name, value| pintle_rules::http::check_header(name, value),
+                signing_secret: &|secret| {
+                    pintle_rules::http::SigningSecret::parse(secret).map(|_| ()).map_err(str::to_owned)
+                },
                 script: &check_script,
             },
         };
@@ -326,8 +328,8 @@ pub fn folder_of(dir: &Path) -> String {
 mod tests {
     use std::fs;
 
-    use domain::rule::{HandlerType, HookScope};
-    use egress::Allow;
+    use pintle_domain::rule::{HandlerType, HookScope};
+    use pintle_egress::Allow;
     use tempfile::TempDir;
 
     use super::super::RuleFolder;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use domain::hook::Scope;
-use domain::id::{AgentId, DEFAULT_SLUG, TenantId, agent_uuid};
-use domain::json::Value;
-use domain::nearest::nearest;
-use domain::rule::HookScope;
-use domain::store::Tenant;
+use pintle_domain::hook::Scope;
+use pintle_domain::id::{AgentId, DEFAULT_SLUG, TenantId, agent_uuid};
+use pintle_domain::json::Value;
+use pintle_domain::nearest::nearest;
+use pintle_domain::rule::HookScope;
+use pintle_domain::store::Tenant;
 
 /// Longest name of an agent that is compared with the known ones: no typing mistake makes one of them longer.
 const MAX_COMPARED_BYTES: usize = 64;
@@ -73,7 +73,7 @@ fn is_called(agent: &AgentId, name: &str, tenants: &[Tenant], agents: &[AgentId]
 
 #[cfg(test)]
 mod tests {
-    use domain::json::json;
+    use pintle_domain::json::json;
 
     use super::*;
 
@@ -96,7 +96,7 @@ mod tests {
             let expected = IntendedScope { tenant: tenant.map(TenantId::from), scope };
             assert_eq!(meant(record.clone()), expected, "{record}");
         };
-        let own = Some(domain::id::DEFAULT_TENANT);
+        let own = Some(pintle_domain::id::DEFAULT_TENANT);
         check(json!({}), None, None);
         check(json!({"scope": "everywhere"}), None, None);
         check(json!({"scope": "global", "tenant": "acme"}), None, None);

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use dialects::process::config::MemberPart;
-use domain::checkpoint::CheckpointKind;
-use domain::json::Value;
-use domain::nearest::nearest;
-use domain::rule::AGENT_EVENTS;
-use rules::record;
+use pintle_dialects::process::config::MemberPart;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::json::Value;
+use pintle_domain::nearest::nearest;
+use pintle_domain::rule::AGENT_EVENTS;
+use pintle_rules::record;
 
 use super::folder::{MAX_BYTES, bounded, is_look_alike};
 use crate::config::document::Document;
@@ -274,7 +274,7 @@ fn form(name: &Path, text: &str) -> Form {
 }
 
 fn alone(name: &Path, text: &str) -> Result<(), RecordsError> {
-    domain::json::parse(text).map(drop).map_err(|why| {
+    pintle_domain::json::parse(text).map(drop).map_err(|why| {
         let placed = why.rsplit_once(" at line ").and_then(|(what, place)| {
             let (line, column) = place.split_once(" column ")?;
             Some((what, (line.parse().ok()?, column.parse().ok()?)))

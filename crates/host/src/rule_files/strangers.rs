@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::checkpoint::CheckpointKind;
-use domain::hook::{Family, Hook, HookState, OnFailure, Scope, Stage, Stages};
-use domain::id::HookName;
-use domain::json::Value;
-use domain::matcher::RespondTools;
-use domain::rule::AGENT_EVENTS;
-use engine::hook_set::{Mounted, NullHandler};
-use rules::record::{DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS};
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::hook::{Family, Hook, HookState, OnFailure, Scope, Stage, Stages};
+use pintle_domain::id::HookName;
+use pintle_domain::json::Value;
+use pintle_domain::matcher::RespondTools;
+use pintle_domain::rule::AGENT_EVENTS;
+use pintle_engine::hook_set::{Mounted, NullHandler};
+use pintle_rules::record::{DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS};
 
 use super::filed::{FILE, GATES};
 use super::{RuleFile, RuleFolder, read};

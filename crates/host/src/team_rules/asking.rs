@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
-use rules::team::{KnownTeam, MAX_STATEMENT_BYTES, SignedStatement, TeamFault, TeamStatement};
+use pintle_rules::team::{KnownTeam, MAX_STATEMENT_BYTES, SignedStatement, TeamFault, TeamStatement};
 use uuid::Uuid;
 
 use super::standing::holds;
@@ -82,7 +82,7 @@ impl GatewayClient {
     async fn send(&self, path: &str, body: Option<String>, within: Duration) -> Result<Answered, String> {
         let url = self.from.url.join(path).map_err(|error| error.to_string())?;
         let key = self.key()?;
-        let client = egress::client_for(&url, CONNECT, Some(within)).map_err(|error| error.to_string())?;
+        let client = pintle_egress::client_for(&url, CONNECT, Some(within)).map_err(|error| error.to_string())?;
         let request = match body {
             None => client.get(url),
             Some(body) => client.post(url).header("content-type", "application/json").body(body),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rules::team::{SignedStatement, TeamStatement};
+use pintle_rules::team::{SignedStatement, TeamStatement};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;

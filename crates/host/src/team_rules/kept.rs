@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use nix::fcntl::{Flock, FlockArg};
-use rules::team::{MAX_STATEMENT_BYTES, TeamTenant};
+use pintle_rules::team::{MAX_STATEMENT_BYTES, TeamTenant};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

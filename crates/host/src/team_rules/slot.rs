@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use domain::hook::Hook;
-use domain::id::AgentId;
-use rules::cache::RuleCache;
-use store::Store;
+use pintle_domain::hook::Hook;
+use pintle_domain::id::AgentId;
+use pintle_rules::cache::RuleCache;
+use pintle_store::Store;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 

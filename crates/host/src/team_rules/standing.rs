@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use domain::audit::Proof;
-use rules::team::{KnownTeam, SignedStatement, TeamFault, TeamRule, TeamStatement};
-use store::keyring::signing::PublicKeys;
+use pintle_domain::audit::Proof;
+use pintle_rules::team::{KnownTeam, SignedStatement, TeamFault, TeamRule, TeamStatement};
+use pintle_store::keyring::signing::PublicKeys;
 
 use super::kept::{Pin, TeamFolder};
 use crate::config::RulesFrom;

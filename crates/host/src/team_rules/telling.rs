@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::execution::Execution;
-use domain::id::HookId;
-use domain::json::{Value, json, parse};
-use domain::store::{ExecutionQuery, StoreError, TenantScope};
 use jiff::{SignedDuration, Timestamp};
-use rules::team::{MAX_RECORDS, MachineName, TeamRecord, is_of_team};
+use pintle_domain::execution::Execution;
+use pintle_domain::id::HookId;
+use pintle_domain::json::{Value, json, parse};
+use pintle_domain::store::{ExecutionQuery, StoreError, TenantScope};
+use pintle_rules::team::{MAX_RECORDS, MachineName, TeamRecord, is_of_team};
 use tokio::time::sleep;
 
 use super::TeamKeeper;
@@ -224,7 +224,7 @@ fn taken(answer: &[u8], all: usize) -> Result<Vec<String>, TellFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rules::team::record::{RecordEnd, RecordPlace, RecordRule};
+    use pintle_rules::team::record::{RecordEnd, RecordPlace, RecordRule};
 
     fn record(id: &str, at: Timestamp) -> TeamRecord {
         TeamRecord {
@@ -234,7 +234,7 @@ mod tests {
                 id: String::new(),
                 name: String::new(),
                 version: 1,
-                handler: domain::rule::HandlerType::Script,
+                handler: pintle_domain::rule::HandlerType::Script,
             },
             place: RecordPlace {
                 event: String::new(),
@@ -246,12 +246,12 @@ mod tests {
                 input_hash: None,
             },
             end: RecordEnd {
-                decision: domain::rule::Decision::Allow,
+                decision: pintle_domain::rule::Decision::Allow,
                 reason: None,
                 error: None,
                 duration_ms: 0,
                 retry: 0,
-                metadata: domain::json::Object::new(),
+                metadata: pintle_domain::json::Object::new(),
             },
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::shown_url::shown_url;
+use pintle_domain::shown_url::shown_url;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use url::Url;
@@ -23,8 +23,8 @@ pub(super) fn open(url: &str) -> Result<StreamableHttpClientTransport<Exact>, St
         return Err(format!("`{}` cannot be reached: expected `http://…` or `https://…`", shown_url(url)));
     }
     // What a server gets to see goes nowhere else: the client follows no redirect.
-    let client =
-        egress::client_for(&parsed, CONNECT_TIMEOUT, None).map_err(|error| format!("no HTTP client: {error}"))?;
+    let client = pintle_egress::client_for(&parsed, CONNECT_TIMEOUT, None)
+        .map_err(|error| format!("no HTTP client: {error}"))?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(parsed.as_str());
     config.max_sse_event_size = MAX_LINE_BYTES;
     Ok(StreamableHttpClientTransport::with_client(Exact::new(client), config))

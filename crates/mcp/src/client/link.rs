@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::execution::masked;
-use process::child::{Child, Launch};
+use pintle_domain::execution::masked;
+use pintle_process::child::{Child, Launch};
 use rmcp::RoleClient;
 use rmcp::service::{ClientInitializeError, RunningService, serve_client};
 use rmcp::transport::StreamableHttpClientTransport;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use domain::json::{Value, json};
-use domain::llm::ToolDef;
-use domain::tool::{Annotations, mcp_tool_names};
-use domain::tool_schema::{self, expanded};
-use engine::Tool;
+use pintle_domain::json::{Value, json};
+use pintle_domain::llm::ToolDef;
+use pintle_domain::tool::{Annotations, mcp_tool_names};
+use pintle_domain::tool_schema::{self, expanded};
+use pintle_engine::Tool;
 use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, ListToolsRequest, PaginatedRequestParams};
 use rmcp::service::{Peer, ServiceError};

@@ -1,7 +1,7 @@
 //! The result of a tool, as the model reads it.
 
-use domain::json::{Object, Value};
-use domain::tool::ToolOutput;
+use pintle_domain::json::{Object, Value};
+use pintle_domain::tool::ToolOutput;
 
 /// What a block of unknown kind of data is called.
 const ANY_BYTES: &str = "application/octet-stream";
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn results_become_text_and_media() {
         let check = |result: &str| {
-            let output = read(domain::json::parse(result).unwrap());
+            let output = read(pintle_domain::json::parse(result).unwrap());
             format!("{:?} {:?} {}", output.for_llm, output.media, output.is_error)
         };
         let table = [

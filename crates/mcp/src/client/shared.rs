@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use domain::json::{Object, Value};
-use domain::tool::ToolOutput;
-use engine::Tool;
-use process::supervision::{Patience, Phase, Supervised};
+use pintle_domain::json::{Object, Value};
+use pintle_domain::tool::ToolOutput;
+use pintle_engine::Tool;
+use pintle_process::supervision::{Patience, Phase, Supervised};
 use rmcp::RoleClient;
 use rmcp::model::{CallToolRequestParams, ClientRequest, Request, RequestMetaObject, ServerResult};
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, ServiceError};

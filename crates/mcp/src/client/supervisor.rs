@@ -4,9 +4,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use engine::Tool;
-use process::child::Restarts;
-use process::supervision::Supervisor;
+use pintle_engine::Tool;
+use pintle_process::child::Restarts;
+use pintle_process::supervision::Supervisor;
 use rmcp::RoleClient;
 use rmcp::service::{Peer, RunningService};
 use tokio::sync::Notify;

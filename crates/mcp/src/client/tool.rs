@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use domain::llm::ToolDef;
-use domain::tool::{Annotations, ToolOutput};
-use engine::{Permit, Tool};
 use futures_util::future::BoxFuture;
+use pintle_domain::llm::ToolDef;
+use pintle_domain::tool::{Annotations, ToolOutput};
+use pintle_engine::{Permit, Tool};
 use tokio_util::sync::CancellationToken;
 
 use super::shared::Shared;

@@ -2,7 +2,7 @@
 //! beside what has to arrive as it was sent goes its text, under a key of `_meta` that leaves this process never.
 
 use super::outline::outline;
-use domain::json::{Object, Value, parse, to_value};
+use pintle_domain::json::{Object, Value, parse, to_value};
 use rmcp::model::{JsonObject, MetaObject, ServerResult};
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! The top of a message that cannot be read: whom it answers, or who waits for an answer to it.
 
-use domain::json::{Value, parse};
+use pintle_domain::json::{Value, parse};
 
 /// The longest id that is looked at, in bytes: ids are numbers and short words.
 const MAX_ID_BYTES: usize = 256;
@@ -79,7 +79,7 @@ fn word_end(bytes: &[u8], at: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use domain::json::json;
+    use pintle_domain::json::json;
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use domain::json::{Object, Value, json};
+use pintle_domain::json::{Object, Value, json};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, CustomResult, ErrorCode, ErrorData, JsonRpcMessage,
     RequestId, ServerJsonRpcMessage, ServerResult,
@@ -119,7 +119,7 @@ impl Side for RoleClient {
                 let result = ServerResult::CustomResult(CustomResult(result.take().into()));
                 return Ok(Some(ServerJsonRpcMessage::response(result, id)));
             }
-            return domain::json::from_value(value).map(Some).or_else(|error| {
+            return pintle_domain::json::from_value(value).map(Some).or_else(|error| {
                 // Whoever asked must not wait for an answer that was skipped.
                 Ok(Some(no_answer(id, &error)))
             });
@@ -128,7 +128,7 @@ impl Side for RoleClient {
         if notice.is_some_and(|method| !memory.news.is_wanted(method)) {
             return Ok(None);
         }
-        domain::json::from_value(value).map(Some).map_err(|error| unread(error.to_string()))
+        pintle_domain::json::from_value(value).map(Some).map_err(|error| unread(error.to_string()))
     }
 
     fn unread(
@@ -192,13 +192,14 @@ impl Side for RoleServer {
         let id = value.get("id").filter(|id| !id.is_null()).cloned();
         let asks = value.get("method").is_some() && id.is_some();
         let arguments = arguments(&mut value);
-        let mut message: ClientJsonRpcMessage = domain::json::from_value(value).map_err(|error| UnreadableMessage {
-            why: error.to_string(),
-            answer: id
-                .as_ref()
-                .filter(|_| asks)
-                .map(|id| refusal(id, ErrorCode::INVALID_PARAMS, &format!("invalid request: {error}"))),
-        })?;
+        let mut message: ClientJsonRpcMessage =
+            pintle_domain::json::from_value(value).map_err(|error| UnreadableMessage {
+                why: error.to_string(),
+                answer: id
+                    .as_ref()
+                    .filter(|_| asks)
+                    .map(|id| refusal(id, ErrorCode::INVALID_PARAMS, &format!("invalid request: {error}"))),
+            })?;
         match &mut message {
             JsonRpcMessage::Request(request) => {
                 if !memory.open.insert(request.id.clone()) {
@@ -296,7 +297,7 @@ mod tests {
     const DIGITS: &str = r#"{"a":1.10,"b":123456789012345678901234567890,"c":[1e+400,-0.0,0.30000000000000000001]}"#;
 
     fn parse(text: &str) -> Value {
-        domain::json::parse(text).unwrap()
+        pintle_domain::json::parse(text).unwrap()
     }
 
     fn call(id: i64) -> ClientJsonRpcMessage {
@@ -333,7 +334,7 @@ mod tests {
         let mut server = PendingReplies::default();
         let bad = parse(r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#);
         let answer = match RoleServer::read(&mut server, bad) {
-            Ok(message) => domain::json::to_value(message.unwrap()).unwrap(),
+            Ok(message) => pintle_domain::json::to_value(message.unwrap()).unwrap(),
             Err(unread) => unread.answer.unwrap(),
         };
         assert_eq!((&answer["id"], answer["error"]["code"].as_i64()), (&parse("1.5"), Some(-32602)), "{answer}");
@@ -345,7 +346,7 @@ mod tests {
             let mut client = PendingRequests::default();
             RoleClient::sent(&mut client, &call(7));
             match RoleClient::read(&mut client, parse(answer)) {
-                Ok(message) => domain::json::to_value(message.unwrap()).unwrap().to_string(),
+                Ok(message) => pintle_domain::json::to_value(message.unwrap()).unwrap().to_string(),
                 Err(unread) => unread.why,
             }
         };
@@ -368,7 +369,7 @@ mod tests {
         let mut check = |head: &str, tail: &str| {
             let ends = Ends { head: head.as_bytes(), tail: tail.as_bytes() };
             let message = RoleClient::too_long(&mut client, ends, 10).ok()?;
-            Some(domain::json::to_value(message).unwrap().to_string())
+            Some(pintle_domain::json::to_value(message).unwrap().to_string())
         };
         let error = |id| {
             Some(format!(
@@ -431,7 +432,7 @@ mod tests {
         assert!(RoleClient::unread(&mut client, top(7, true), "deep".into()).is_err(), "it is not an answer");
         assert!(RoleClient::unread(&mut client, top(8, false), "deep".into()).is_err(), "nobody asked");
         let Ok(error) = RoleClient::unread(&mut client, top(7, false), "deep".into()) else { panic!("it was asked") };
-        let error = domain::json::to_value(error).unwrap();
+        let error = pintle_domain::json::to_value(error).unwrap();
         assert_eq!(error["error"]["message"], "its answer cannot be read: deep");
         let mut server = PendingReplies::default();
         let Err(unread) = RoleServer::unread(&mut server, top(7, true), "deep".into()) else { panic!("no request") };

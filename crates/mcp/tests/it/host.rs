@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::id::{CallId, TurnId};
-use domain::identity::Identity;
-use domain::json::Value;
-use domain::tool::{ToolCall, ToolOutput};
-use engine::dispatcher::Clearance;
-use engine::{Engine, NullStore, Tool};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use pintle_domain::id::{CallId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::Value;
+use pintle_domain::tool::{ToolCall, ToolOutput};
+use pintle_engine::dispatcher::Clearance;
+use pintle_engine::{Engine, NullStore, Tool};
 use pintle_mcp::{McpServer, ServerSpec, Transport};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -109,7 +109,9 @@ impl Guest {
 
 /// Clears and runs one call.
 pub(crate) async fn run(tool: Arc<dyn Tool>, arguments: &str, cancel: CancellationToken) -> ToolOutput {
-    let Value::Object(arguments) = domain::json::parse(arguments).unwrap() else { panic!("no object: {arguments}") };
+    let Value::Object(arguments) = pintle_domain::json::parse(arguments).unwrap() else {
+        panic!("no object: {arguments}")
+    };
     let name = tool.definition().function.name.clone();
     let call = ToolCall { id: CallId::from("c1"), tool: name.clone(), raw_tool: name, arguments };
     let engine = Engine::new(Arc::new(NullStore), Vec::new());

@@ -162,7 +162,7 @@ async fn a_server_that_asks_for_more_is_refused_politely() {
     let (guest, _folder) = start("plain", PATIENCE);
     guest.ready().await.unwrap();
     let no = |what: &str| format!("this client does not offer {what}; go on without it");
-    let expected = domain::json::json!([
+    let expected = pintle_domain::json::json!([
         ["sampling/createMessage", no("sampling")],
         ["elicitation/create", no("elicitation")],
         ["roots/list", no("roots")],
@@ -170,7 +170,7 @@ async fn a_server_that_asks_for_more_is_refused_politely() {
         ["no/such", "no/such"],
     ]);
     let output = guest.call("mcp_bad_ask", "{}").await;
-    assert_eq!(domain::json::parse(&output.for_llm), Ok(expected), "{output:?}");
+    assert_eq!(pintle_domain::json::parse(&output.for_llm), Ok(expected), "{output:?}");
     guest.close().await;
 }
 

@@ -6,9 +6,9 @@ use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
-use domain::json::Value;
-use domain::tool::Annotations;
 use nix::sys::signal::{Signal, kill};
+use pintle_domain::json::Value;
+use pintle_domain::tool::Annotations;
 use tempfile::tempdir;
 use tokio_util::sync::CancellationToken;
 
@@ -33,8 +33,8 @@ async fn a_python_server_is_listed_called_killed_in_a_call_and_used_again() {
     assert!(tool.definition().function.parameters["properties"]["source_timezone"].is_object());
     assert!(!tool.read_only(), "only built-in tools may overlap");
 
-    let check = |output: &domain::tool::ToolOutput| {
-        let answer = domain::json::parse(&output.for_llm).unwrap_or_else(|_| panic!("{output:?}"));
+    let check = |output: &pintle_domain::tool::ToolOutput| {
+        let answer = pintle_domain::json::parse(&output.for_llm).unwrap_or_else(|_| panic!("{output:?}"));
         assert_eq!(answer["target"]["timezone"], "Asia/Tokyo", "{output:?}");
     };
     check(&guest.call("mcp_time_convert_time", NOON).await);
@@ -91,7 +91,9 @@ async fn exercise(guest: &Guest) {
     let blob = call("get-resource-reference", r#"{"resourceType":"Blob","resourceId":1}"#).await;
     assert!(blob.media.iter().any(|url| url.starts_with("data:")), "{blob:?}");
     let structured = call("get-structured-content", r#"{"location":"Chicago"}"#).await;
-    let Value::Object(weather) = domain::json::parse(&structured.for_llm).unwrap() else { panic!("{structured:?}") };
+    let Value::Object(weather) = pintle_domain::json::parse(&structured.for_llm).unwrap() else {
+        panic!("{structured:?}")
+    };
     assert!(weather.contains_key("temperature"));
     let refused = guest.call("mcp_all_get-sum", r#"{"a":"x"}"#).await;
     assert!(refused.is_error, "{refused:?}");

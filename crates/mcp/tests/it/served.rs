@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::json::{Object, Value, json};
-use domain::llm::ToolDef;
-use domain::tool::{Annotations, ToolOutput};
 use futures_util::future::BoxFuture;
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::llm::ToolDef;
+use pintle_domain::tool::{Annotations, ToolOutput};
 use pintle_mcp::{OfferedTool, ServeError, ToolSource, serve};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 use tokio::sync::Notify;
@@ -37,7 +37,7 @@ fn the_python_client_lists_and_calls() {
         let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{mode}: {complaints}");
         assert!(!complaints.contains("Failed to parse"), "only protocol on standard output: {complaints}");
-        let got = domain::json::parse(&String::from_utf8(output.stdout).unwrap()).unwrap();
+        let got = pintle_domain::json::parse(&String::from_utf8(output.stdout).unwrap()).unwrap();
         assert_eq!(
             got["tools"][0],
             json!({
@@ -142,7 +142,7 @@ impl Hand {
 
     async fn hear(&mut self) -> Value {
         let line = tokio::time::timeout(PATIENCE, self.from.next_line()).await.expect("an answer").unwrap();
-        domain::json::parse(&line.expect("not the end")).unwrap()
+        pintle_domain::json::parse(&line.expect("not the end")).unwrap()
     }
 
     /// Closes the service's input; it answers what it has, then ends.
@@ -150,7 +150,7 @@ impl Hand {
         self.to.shutdown().await.unwrap();
         let mut rest = Vec::new();
         while let Some(line) = tokio::time::timeout(PATIENCE, self.from.next_line()).await.expect("an end").unwrap() {
-            rest.push(domain::json::parse(&line).unwrap());
+            rest.push(pintle_domain::json::parse(&line).unwrap());
         }
         self.serving.await.unwrap().unwrap();
         rest

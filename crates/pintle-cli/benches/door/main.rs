@@ -11,11 +11,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use domain::json::{Value, json};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::{Request, header};
 use hyper_util::rt::TokioIo;
+use pintle_domain::json::{Value, json};
 use report::{Report, shown};
 use tempfile::TempDir;
 

@@ -14,12 +14,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use domain::json::json;
-use domain::rule::{HandlerType, Rule};
-use domain::store::{Actor, RuleChange};
-use host::error::HostError;
-use host::host::load;
-use host::host_rules::RuleEnvironment;
+use pintle_domain::json::json;
+use pintle_domain::rule::{HandlerType, Rule};
+use pintle_domain::store::{Actor, RuleChange};
+use pintle_host::error::HostError;
+use pintle_host::host::load;
+use pintle_host::host_rules::RuleEnvironment;
 use report::{Report, shown};
 use rows::gate;
 use tempfile::TempDir;

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
-use dialects::process::{frame, wire};
-use domain::checkpoint::{BeforeTool, CheckpointKind, Subject};
-use domain::id::EventId;
-use domain::json::{Object, Rendered, json};
-use domain::llm::{LlmReply, LlmRequest, ToolDef};
-use domain::message::{CallPart, Message, Role};
-use domain::tool::ToolOutput;
-use engine::Permit;
-use engine::tool::Tool;
 use futures_util::future::BoxFuture;
-use providers::{Delta, Provider, ProviderError};
+use pintle_dialects::process::{frame, wire};
+use pintle_domain::checkpoint::{BeforeTool, CheckpointKind, Subject};
+use pintle_domain::id::EventId;
+use pintle_domain::json::{Object, Rendered, json};
+use pintle_domain::llm::{LlmReply, LlmRequest, ToolDef};
+use pintle_domain::message::{CallPart, Message, Role};
+use pintle_domain::tool::ToolOutput;
+use pintle_engine::Permit;
+use pintle_engine::tool::Tool;
+use pintle_providers::{Delta, Provider, ProviderError};
 use tokio_util::sync::CancellationToken;
 
 use crate::child::Pipes;

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use domain::checkpoint::{CheckpointKind, Notice, RuntimeEvent};
-use domain::record::{EventRecord, HookOutcome, NotRun};
-use domain::store::{OnKept, RecordQuery, RecordStore, StoreError, StoredEvent};
-use engine::{Engine, NativeHook, async_trait};
-use process::hook::ProcessHook;
+use pintle_domain::checkpoint::{CheckpointKind, Notice, RuntimeEvent};
+use pintle_domain::record::{EventRecord, HookOutcome, NotRun};
+use pintle_domain::store::{OnKept, RecordQuery, RecordStore, StoreError, StoredEvent};
+use pintle_engine::{Engine, NativeHook, async_trait};
+use pintle_process::hook::ProcessHook;
 use tokio::sync::Semaphore;
 use tokio::task::yield_now;
 

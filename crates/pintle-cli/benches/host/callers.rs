@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure};
-use engine::{Clearance, Engine};
+use pintle_engine::{Clearance, Engine};
 use tokio::task::JoinHandle;
 
 use crate::child::UNWANTED;

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::ensure;
-use host::error::HostError;
-use host::host::{Host, load};
-use host::reload::ConversationSource;
+use pintle_host::error::HostError;
+use pintle_host::host::{Host, load};
+use pintle_host::reload::ConversationSource;
 use tempfile::TempDir;
 
 use crate::child::{Answers, PID_FILE, VARIABLE};
@@ -116,7 +116,7 @@ impl Home {
     pub(crate) async fn reload(&self, host: &mut Host) -> anyhow::Result<()> {
         let (config, home) = (self.config(), self.data());
         let source = ConversationSource { config: Some(&config), home: Some(&home), agent: None, model: None };
-        let reloaded = host::reload::reload(host, source).await.map_err(said)?;
+        let reloaded = pintle_host::reload::reload(host, source).await.map_err(said)?;
         ensure!(reloaded.children.restarted == ["guard"], "another child was wanted: {:?}", reloaded.children);
         Ok(())
     }

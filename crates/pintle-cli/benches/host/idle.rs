@@ -8,8 +8,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{bail, ensure};
-use domain::checkpoint::BeforeTool;
-use domain::ruling::Ruling;
+use pintle_domain::checkpoint::BeforeTool;
+use pintle_domain::ruling::Ruling;
 
 use crate::child::Answers;
 use crate::home::Home;

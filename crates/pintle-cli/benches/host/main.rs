@@ -68,7 +68,7 @@ const CASES: [Case; 8] = [
 fn measure() -> anyhow::Result<()> {
     let Some(mut report) = Report::from_args() else { return Ok(()) };
     // As the program does at its start: hundreds of children need more than most systems give.
-    process::raise_open_files()?;
+    pintle_process::raise_open_files()?;
     let stage = Stage::new()?;
     for (word, case) in CASES {
         if report.wants(word) {

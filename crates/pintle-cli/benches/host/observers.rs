@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, bail, ensure};
-use dialects::process::config::EventForm;
-use dialects::process::{frame, wire};
-use domain::checkpoint::{BeforeTool, CheckpointKind, Notice, ObservedEvent, Reply, RuntimeEvent, Subject};
-use domain::id::{EventId, HookName};
-use domain::json::{Value, json};
-use domain::verdict::{ParsedVerdict, Verdict};
-use engine::{Dispatcher, Engine, NativeHook, async_trait};
+use pintle_dialects::process::config::EventForm;
+use pintle_dialects::process::{frame, wire};
+use pintle_domain::checkpoint::{BeforeTool, CheckpointKind, Notice, ObservedEvent, Reply, RuntimeEvent, Subject};
+use pintle_domain::id::{EventId, HookName};
+use pintle_domain::json::{Value, json};
+use pintle_domain::verdict::{ParsedVerdict, Verdict};
+use pintle_engine::{Dispatcher, Engine, NativeHook, async_trait};
 use tokio::sync::mpsc;
 use tokio::task::yield_now;
 

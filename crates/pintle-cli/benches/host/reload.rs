@@ -5,7 +5,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
-use host::host::Host;
+use pintle_host::host::Host;
 
 use crate::against::Target;
 use crate::callers::{Callers, Outcome};

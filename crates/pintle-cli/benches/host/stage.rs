@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, ensure};
-use domain::id::{CallId, TurnId};
-use domain::identity::Identity;
-use domain::json::{Value, json};
-use domain::tool::ToolCall;
-use engine::{Engine, Mount};
-use process::hook::ProcessHook;
+use pintle_domain::id::{CallId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::{Value, json};
+use pintle_domain::tool::ToolCall;
+use pintle_engine::{Engine, Mount};
+use pintle_process::hook::ProcessHook;
 use tokio::runtime::Runtime;
 use tokio_util::task::TaskTracker;
 
@@ -47,7 +47,7 @@ impl Stage {
     /// Puts so many process hooks at `stages` in force, and waits until all have shaken hands.
     pub(crate) fn mount_children(&self, engine: &Engine, number: usize, entry: &Value) -> anyhow::Result<()> {
         let _inside = self.runtime.enter();
-        let mount = |number| Ok(process::mount_entry(engine, &format!("hook-{number}"), entry, Path::new("."))?);
+        let mount = |number| Ok(pintle_process::mount_entry(engine, &format!("hook-{number}"), entry, Path::new("."))?);
         let mounts = (0..number).map(mount).collect::<anyhow::Result<Vec<Mount>>>()?;
         let handlers: Vec<_> = mounts.iter().map(|mount| mount.handler.clone()).collect();
         engine.replace(mounts)?;
@@ -104,5 +104,5 @@ pub(crate) fn call(mark: &str) -> ToolCall {
 
 /// An engine that keeps nothing.
 pub(crate) fn forgetful() -> Arc<Engine> {
-    Arc::new(Engine::new(Arc::new(engine::NullStore), Vec::new()))
+    Arc::new(Engine::new(Arc::new(pintle_engine::NullStore), Vec::new()))
 }

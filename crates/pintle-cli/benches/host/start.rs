@@ -4,11 +4,11 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
-use dialects::process::frame;
-use domain::rule::Rule;
-use domain::store::{Actor, RuleChange};
-use host::host::load;
-use host::host_rules::RuleEnvironment;
+use pintle_dialects::process::frame;
+use pintle_domain::rule::Rule;
+use pintle_domain::store::{Actor, RuleChange};
+use pintle_host::host::load;
+use pintle_host::host_rules::RuleEnvironment;
 
 use crate::against::Target;
 use crate::child::Pipes;

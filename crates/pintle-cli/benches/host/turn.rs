@@ -4,19 +4,19 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use agent::driver::TurnEnding;
-use agent::tools::Tools;
-use agent::{AgentSettings, Conversation, Models, NullOutput, Runner, TurnHandle};
 use anyhow::{Context as _, ensure};
-use domain::checkpoint::{BeforeTool, CheckpointKind};
-use domain::id::TurnId;
-use domain::json::Rendered;
-use domain::store::SessionStore;
-use domain::verdict::Verdict;
-use engine::evidence::Evidence;
-use engine::{Deadlines, Engine, HookCx, NativeAnswer, NativeHook, async_trait};
-use providers::Provider;
-use store::{Durability, Store};
+use pintle_agent::driver::TurnEnding;
+use pintle_agent::tools::Tools;
+use pintle_agent::{AgentSettings, Conversation, Models, NullOutput, Runner, TurnHandle};
+use pintle_domain::checkpoint::{BeforeTool, CheckpointKind};
+use pintle_domain::id::TurnId;
+use pintle_domain::json::Rendered;
+use pintle_domain::store::SessionStore;
+use pintle_domain::verdict::Verdict;
+use pintle_engine::evidence::Evidence;
+use pintle_engine::{Deadlines, Engine, HookCx, NativeAnswer, NativeHook, async_trait};
+use pintle_providers::Provider;
+use pintle_store::{Durability, Store};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -72,7 +72,7 @@ impl Agent {
         let kept = match keeps {
             true => {
                 let folder = tempfile::tempdir()?;
-                Some((store::open("sqlite://turns.db", folder.path(), Durability::Commit)?, folder))
+                Some((pintle_store::open("sqlite://turns.db", folder.path(), Durability::Commit)?, folder))
             }
             false => None,
         };

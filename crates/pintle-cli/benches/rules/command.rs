@@ -4,12 +4,12 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use domain::checkpoint::{PreToolUse, Subject};
-use domain::id::EventId;
-use domain::json::json;
-use domain::rule::HandlerType;
 use futures_util::future::join;
-use rules::payload;
+use pintle_domain::checkpoint::{PreToolUse, Subject};
+use pintle_domain::id::EventId;
+use pintle_domain::json::json;
+use pintle_domain::rule::HandlerType;
+use pintle_rules::payload;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 

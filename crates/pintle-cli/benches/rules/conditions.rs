@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::ensure;
 use cel::{Context, Program, Value as Cel};
-use domain::checkpoint::AgentInfo as _;
-use domain::condition::{Condition as _, ConditionInput};
-use domain::json::Object;
-use domain::rule::Rule;
-use engine::AsNamed;
-use rules::condition::{Compiled, compile};
+use pintle_domain::checkpoint::AgentInfo as _;
+use pintle_domain::condition::{Condition as _, ConditionInput};
+use pintle_domain::json::Object;
+use pintle_domain::rule::Rule;
+use pintle_engine::AsNamed;
+use pintle_rules::condition::{Compiled, compile};
 
 use crate::against::Target;
 use crate::host::{Host, Plan};

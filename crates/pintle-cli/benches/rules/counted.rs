@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 
 use anyhow::Context as _;
-use domain::breaker::BreakerRun;
-use domain::id::{HookId, TenantId};
-use domain::record::EventRecord;
-use domain::rule::Rule;
-use domain::store::{
+use jiff::Timestamp;
+use pintle_domain::breaker::BreakerRun;
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::record::EventRecord;
+use pintle_domain::rule::Rule;
+use pintle_domain::store::{
     Actor, Budget, BudgetChange, BudgetStore, LoggedChange, OnKept, RecordQuery, RecordStore, RoomSoon, RuleChange,
     RuleChangeResult, RuleStore, StoreError, StoredEvent, StoredRules, Tenant, TenantScope,
 };
-use jiff::Timestamp;
-use store::Store;
+use pintle_store::Store;
 
 /// A store that counts its questions: everything but the records that are handed over to be written.
 pub(crate) struct Counted {

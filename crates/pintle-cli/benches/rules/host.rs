@@ -4,16 +4,16 @@ use std::fs;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use domain::id::AgentId;
-use domain::rule::Rule;
-use domain::store::{Actor, RecordStore, RuleChange};
-use egress::{Egress, KeepAlive, Resolver};
-use engine::{Dispatcher, Engine, NullStore};
-use host::config::{Env, LoadOptions, load};
-use host::host_rules::RuleEnvironment;
-use rules::cache::RuleCache;
-use rules::handler::RuleServices;
-use rules::http::HttpSender;
+use pintle_domain::id::AgentId;
+use pintle_domain::rule::Rule;
+use pintle_domain::store::{Actor, RecordStore, RuleChange};
+use pintle_egress::{Egress, KeepAlive, Resolver};
+use pintle_engine::{Dispatcher, Engine, NullStore};
+use pintle_host::config::{Env, LoadOptions, load};
+use pintle_host::host_rules::RuleEnvironment;
+use pintle_rules::cache::RuleCache;
+use pintle_rules::handler::RuleServices;
+use pintle_rules::http::HttpSender;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -101,6 +101,6 @@ impl Host {
     }
 }
 
-fn said(error: host::HostError) -> anyhow::Error {
+fn said(error: pintle_host::HostError) -> anyhow::Error {
     anyhow::Error::msg(error.message)
 }

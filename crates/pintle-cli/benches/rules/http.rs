@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use bytes::Bytes;
-use domain::checkpoint::{PreToolUse, Subject};
-use domain::id::EventId;
-use domain::json::json;
-use domain::rule::HandlerType;
-use egress::{Resolver, SystemResolver};
 use futures_util::future::BoxFuture;
-use rules::payload;
+use pintle_domain::checkpoint::{PreToolUse, Subject};
+use pintle_domain::id::EventId;
+use pintle_domain::json::json;
+use pintle_domain::rule::HandlerType;
+use pintle_egress::{Resolver, SystemResolver};
+use pintle_rules::payload;
 
 use crate::against::Target;
 use crate::host::{Host, Plan};

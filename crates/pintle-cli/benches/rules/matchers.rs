@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::rule::Rule;
+use pintle_domain::rule::Rule;
 
 use crate::host::{Host, Plan};
 use crate::report::{Report, shown};

@@ -1,10 +1,10 @@
 //! Rows of rules.
 
-use domain::breaker::BreakerPolicy;
-use domain::checkpoint::CheckpointKind;
-use domain::id::{HookId, TenantId};
-use domain::json::{Value, json};
-use domain::rule::{Fallback, HandlerType, HookScope, Rule, Source};
+use pintle_domain::breaker::BreakerPolicy;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::json::{Value, json};
+use pintle_domain::rule::{Fallback, HandlerType, HookScope, Rule, Source};
 
 /// What is asked of hooks that are not to be reached.
 pub(crate) const UNREACHED: &str = "function handle(event) { return { decision: 'block', reason: 'it was reached' }; }";
@@ -34,7 +34,7 @@ pub(crate) fn gate(name: &str, handler_type: HandlerType, config: &Value) -> Rul
         on_trip: Fallback::Block,
         tripped_at: None,
         disabled_reason: String::new(),
-        metadata: domain::json::Object::new(),
+        metadata: pintle_domain::json::Object::new(),
         created_by: None,
         created_at: at.clone(),
         updated_at: at,

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, ensure};
-use domain::checkpoint::{PreToolUse, Subject};
-use domain::id::EventId;
-use domain::json::{Object, json};
-use domain::rule::HandlerType;
-use domain::shell::ShellFacts;
+use pintle_domain::checkpoint::{PreToolUse, Subject};
+use pintle_domain::id::EventId;
+use pintle_domain::json::{Object, json};
+use pintle_domain::rule::HandlerType;
+use pintle_domain::shell::ShellFacts;
+use pintle_rules::payload;
 use rquickjs::{Context, Function, Runtime, Value};
-use rules::payload;
 
 use crate::against::Target;
 use crate::host::{Host, Plan};
@@ -90,7 +90,7 @@ fn event(subject: &PreToolUse) -> anyhow::Result<Arc<str>> {
 /// The floor: what everybody pays who runs a script in an engine of its own.
 fn in_process(event: &str) -> anyhow::Result<()> {
     let runtime = Runtime::new()?;
-    runtime.set_memory_limit(sandbox::limits::HEAP_BYTES);
+    runtime.set_memory_limit(pintle_sandbox::limits::HEAP_BYTES);
     Context::full(&runtime)?.with(|ctx| {
         let event = ctx.json_parse(event)?;
         ctx.eval::<(), _>(GUARD)?;

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
-use domain::checkpoint::PreToolUse;
-use domain::id::{CallId, TurnId};
-use domain::identity::Identity;
-use domain::json::json;
-use domain::ruling::Ruling;
-use domain::tool::ToolCall;
-use engine::{Clearance, Dispatcher};
+use pintle_domain::checkpoint::PreToolUse;
+use pintle_domain::id::{CallId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::json;
+use pintle_domain::ruling::Ruling;
+use pintle_domain::tool::ToolCall;
+use pintle_engine::{Clearance, Dispatcher};
 use tokio::runtime::Runtime;
 use tokio_util::task::TaskTracker;
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use domain::hex::hex;
-use domain::id::DEFAULT_TENANT;
+use pintle_domain::hex::hex;
+use pintle_domain::id::DEFAULT_TENANT;
 use rusqlite::{Connection, Row};
 use sha2::{Digest as _, Sha256};
 

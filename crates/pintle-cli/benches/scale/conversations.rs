@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
-use agent::Conversation;
 use anyhow::{Context as _, ensure};
-use domain::checkpoint::runtime::TurnStatus;
-use domain::id::{AgentId, SessionId, TenantId, TurnId};
-use domain::message::{Message, Role as Speaker};
-use domain::session::JournalEntry;
-use domain::store::{JournalAppend, SessionKey};
-use domain::turn::Fact;
-use store::{Durability, Store};
+use pintle_agent::Conversation;
+use pintle_domain::checkpoint::runtime::TurnStatus;
+use pintle_domain::id::{AgentId, SessionId, TenantId, TurnId};
+use pintle_domain::message::{Message, Role as Speaker};
+use pintle_domain::session::JournalEntry;
+use pintle_domain::store::{JournalAppend, SessionKey};
+use pintle_domain::turn::Fact;
+use pintle_store::{Durability, Store};
 
 use crate::report::{Report, shown};
 use crate::role::{Role, kib};

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 use anyhow::{Context as _, ensure};
-use domain::id::{CallId, EventId, TurnId};
-use domain::identity::Identity;
-use domain::record::EventRecord;
-use host::config::{Env, LoadOptions, load};
-use host::host_rules::RuleEnvironment;
-use store::Store;
+use pintle_domain::id::{CallId, EventId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::record::EventRecord;
+use pintle_host::config::{Env, LoadOptions, load};
+use pintle_host::host_rules::RuleEnvironment;
+use pintle_store::Store;
+use pintle_testkit::conformance::audit::cleared;
 use tempfile::TempDir;
-use testkit::conformance::audit::cleared;
 
 use crate::conversations::append;
 
@@ -105,6 +105,6 @@ impl Filled {
     }
 }
 
-fn said(error: host::HostError) -> anyhow::Error {
+fn said(error: pintle_host::HostError) -> anyhow::Error {
     anyhow::Error::msg(error.message)
 }

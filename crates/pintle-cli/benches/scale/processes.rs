@@ -5,9 +5,9 @@ use std::process::{Child, ChildStdin, ChildStdout};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use domain::id::TenantId;
-use store::Durability;
-use testkit::conformance::audit::chain;
+use pintle_domain::id::TenantId;
+use pintle_store::Durability;
+use pintle_testkit::conformance::audit::chain;
 
 use crate::report::{Report, shown};
 use crate::role::Role;

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
 use nix::sys::resource::{UsageWho, getrusage};
-use store::Durability;
+use pintle_store::Durability;
 
 use crate::conversations;
 use crate::stage::{Load, Stage, open};

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
+use pintle_store::Durability;
 use rusqlite::types::Value;
 use rusqlite::{Connection, TransactionBehavior, params_from_iter};
-use store::Durability;
 
 /// What all events of a turn have in common: one row for each turn.
 const TURNS: &str = "turns";

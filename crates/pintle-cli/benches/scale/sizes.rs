@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
-use domain::id::TenantId;
-use domain::store::SessionQuery;
+use pintle_domain::id::TenantId;
+use pintle_domain::store::SessionQuery;
 
 use crate::audit::audit;
 use crate::filled::Filled;

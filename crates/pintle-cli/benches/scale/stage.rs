@@ -6,18 +6,18 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use async_trait::async_trait;
-use domain::checkpoint::CheckpointKind;
-use domain::id::{CallId, TurnId};
-use domain::identity::Identity;
-use domain::json::json;
-use domain::tool::ToolCall;
-use engine::evidence::Evidence;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::id::{CallId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::json;
+use pintle_domain::tool::ToolCall;
+use pintle_engine::evidence::Evidence;
 
-use engine::{Clearance, Deadlines, Dispatcher, Engine, NativeHook};
 use futures_util::future::try_join_all;
-use store::keyring::signing::SigningKey;
-use store::keyring::{KEY_FILE, KeySource, Keyring};
-use store::{Durability, Store, StoreKeys};
+use pintle_engine::{Clearance, Deadlines, Dispatcher, Engine, NativeHook};
+use pintle_store::keyring::signing::SigningKey;
+use pintle_store::keyring::{KEY_FILE, KeySource, Keyring};
+use pintle_store::{Durability, Store, StoreKeys};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -105,7 +105,7 @@ pub(crate) fn open(url: &str, home: &Path, durability: Durability) -> anyhow::Re
         signing: Some(Arc::new(SigningKey::open_or_create(home)?)),
         ..StoreKeys::default()
     };
-    store::open_with(url, home, durability, keys).with_context(|| format!("`{url}` does not open"))
+    pintle_store::open_with(url, home, durability, keys).with_context(|| format!("`{url}` does not open"))
 }
 
 /// Lets every call pass.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use store::{Durability, Store};
-use testkit::postgres::Server;
+use pintle_store::{Durability, Store};
+use pintle_testkit::postgres::Server;
 use tokio_util::task::TaskTracker;
 
 use crate::report::{Report, Side, shown};

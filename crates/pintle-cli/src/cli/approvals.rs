@@ -4,13 +4,13 @@ use std::io::{self, IsTerminal as _};
 
 use anstyle::{AnsiColor, Style};
 use clap::{Args, Subcommand};
-use domain::approval::{Approval, ApprovalFlaw, ApprovalState, PersonAnswer};
-use domain::json::Object;
-use domain::store::{ApprovalQuery, StoreError, Tenant, TenantScope};
-use domain::tool::CallPlace;
+use pintle_domain::approval::{Approval, ApprovalFlaw, ApprovalState, PersonAnswer};
+use pintle_domain::json::Object;
+use pintle_domain::store::{ApprovalQuery, StoreError, Tenant, TenantScope};
+use pintle_domain::tool::CallPlace;
+use pintle_store::Store;
+use pintle_store::keyring::ENV_KEYS;
 use similar::{ChangeTag, TextDiff};
-use store::Store;
-use store::keyring::ENV_KEYS;
 
 use super::command_line::complete;
 use super::identity::tenant_named;
@@ -21,10 +21,10 @@ use crate::moment::moment;
 use crate::operator;
 use crate::table::{folded, out_columns};
 use crate::text::{clip, counted, whole};
-use host::config::Loaded;
-use host::conversations::open_sessions;
-use host::host::load;
-use host::host_rules::RuleEnvironment;
+use pintle_host::config::Loaded;
+use pintle_host::conversations::open_sessions;
+use pintle_host::host::load;
+use pintle_host::host_rules::RuleEnvironment;
 
 /// Most approvals that are listed: more than a person reads.
 const MAX_LISTED: usize = 500;

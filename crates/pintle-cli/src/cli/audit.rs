@@ -3,12 +3,12 @@
 use std::io::{self, ErrorKind, Write};
 
 use clap::Subcommand;
-use domain::id::TenantId;
-use domain::nearest::nearest;
-use domain::store::StoreError;
-use host::config::Config;
-use host::host_rules::anchor;
-use store::Store;
+use pintle_domain::id::TenantId;
+use pintle_domain::nearest::nearest;
+use pintle_domain::store::StoreError;
+use pintle_host::config::Config;
+use pintle_host::host_rules::anchor;
+use pintle_store::Store;
 
 use super::Global;
 use crate::clean::prose;

@@ -1,11 +1,11 @@
 //! `pintle budget`: what a tenant may spend on hooks that ask a model.
 
 use clap::{Args, Subcommand};
-use domain::id::{DEFAULT_SLUG, DEFAULT_TENANT, SENTINEL_TENANT};
-use domain::json::json;
-use domain::store::{Actor, Budget, BudgetChange, Tenant};
-use rules::admin::reason_said;
-use store::Store;
+use pintle_domain::id::{DEFAULT_SLUG, DEFAULT_TENANT, SENTINEL_TENANT};
+use pintle_domain::json::json;
+use pintle_domain::store::{Actor, Budget, BudgetChange, Tenant};
+use pintle_rules::admin::reason_said;
+use pintle_store::Store;
 
 use super::audit::{failed, no_tenant};
 use super::identity::may_seal;
@@ -13,7 +13,7 @@ use super::{Global, terminal};
 use crate::clean::clean;
 use crate::error::CliError;
 use crate::operator;
-use host::host::{load, open_store};
+use pintle_host::host::{load, open_store};
 
 /// What can be done with budgets.
 #[derive(Debug, Subcommand)]

@@ -4,12 +4,12 @@ use std::io::{self, IsTerminal as _};
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::Conversation;
-use agent::driver::TurnEnding;
 use clap::Args;
-use domain::approval::{Approval, ApprovalMode};
-use domain::session::ReleaseReason;
-use engine::Watcher;
+use pintle_agent::Conversation;
+use pintle_agent::driver::TurnEnding;
+use pintle_domain::approval::{Approval, ApprovalMode};
+use pintle_domain::session::ReleaseReason;
+use pintle_engine::Watcher;
 use tokio_util::sync::CancellationToken;
 
 use super::live::Notices;
@@ -22,10 +22,10 @@ use crate::operator;
 use crate::table::columns;
 use crate::text::clip;
 use crate::timeline::Timeline;
-use host::changes::Changes;
-use host::host::Host;
-use host::ready_agent::ReadyAgent;
-use host::reload::{ConversationSource, Reloaded, reload};
+use pintle_host::changes::Changes;
+use pintle_host::host::Host;
+use pintle_host::ready_agent::ReadyAgent;
+use pintle_host::reload::{ConversationSource, Reloaded, reload};
 
 mod ask;
 mod command;

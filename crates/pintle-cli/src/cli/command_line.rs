@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-pub(super) use domain::shell_word::shell_word as word;
+pub(super) use pintle_domain::shell_word::shell_word as word;
 
 use super::Global;
 

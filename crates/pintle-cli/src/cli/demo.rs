@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use agent::TurnHandle;
 use clap::Args;
-use engine::Watcher;
+use pintle_agent::TurnHandle;
+use pintle_engine::Watcher;
 use tokio_util::sync::CancellationToken;
 
 use self::scratch::{PROMPT, Scratch, check, write};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
-use domain::health::{CanaryRefusal, Health, Step};
 use jiff::Timestamp;
+use pintle_domain::health::{CanaryRefusal, Health, Step};
+use pintle_store::Store;
 use serde::{Serialize, Serializer};
-use store::Store;
 
 use super::command_line::complete;
 use super::session::UNGUARDED;
@@ -16,9 +16,9 @@ use super::{Global, terminal};
 use crate::clean::clean;
 use crate::error::{CliError, FAILED};
 use crate::table::{Table, out_columns, unglued};
-use host::config::diagnostic::dotted;
-use host::config::{Diagnostic, Env};
-use host::host::{Host, load, open_store, unreadable};
+use pintle_host::config::diagnostic::dotted;
+use pintle_host::config::{Diagnostic, Env};
+use pintle_host::host::{Host, load, open_store, unreadable};
 
 mod canary;
 mod guards;
@@ -189,7 +189,7 @@ pub(super) fn run(global: &Global, args: &DoctorArgs) -> Result<u8, CliError> {
     checks.extend(surroundings::token(&env, &loaded));
     checks.extend(surroundings::skills(&loaded));
     // Before any key is read.
-    let mended = host::links::mended(&loaded.config.home);
+    let mended = pintle_host::links::mended(&loaded.config.home);
     checks.extend(mended.into_iter().map(|line| Check::new("home", "", State::Note, line)));
     let store = open_store(&loaded.config);
     if store.is_err() {
@@ -217,7 +217,7 @@ pub(super) fn run(global: &Global, args: &DoctorArgs) -> Result<u8, CliError> {
 async fn examine(
     host: &Host,
     (env, args): (&Env, &DoctorArgs),
-    store: Result<Arc<dyn Store>, host::HostError>,
+    store: Result<Arc<dyn Store>, pintle_host::HostError>,
 ) -> Vec<Check> {
     // Guards may be about the tools of MCP servers, so those come first.
     let servers = servers::reach(host).await;

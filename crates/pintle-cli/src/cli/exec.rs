@@ -15,5 +15,5 @@ pub struct ExecArgs {
 }
 
 pub(super) fn run(args: ExecArgs) -> Result<u8, CliError> {
-    Ok(agent::tools::exec_helper_main(args.args))
+    Ok(pintle_agent::tools::exec_helper_main(args.args))
 }

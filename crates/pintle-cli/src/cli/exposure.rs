@@ -1,8 +1,8 @@
 //! What agents' programs reach although a gateway keeps it from them elsewhere: secrets where it runs as root, and what
 //! turns of other tenants left in a folder that all of them work in.
 
-use domain::store::Tenant;
-use host::config::Config;
+use pintle_domain::store::Tenant;
+use pintle_host::config::Config;
 
 use crate::clean::clean;
 

@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use guard::GuardHost;
-use guard::host::MARGIN_S;
-use host::config::Env;
+use pintle_guard::GuardHost;
+use pintle_guard::host::MARGIN_S;
 use pintle_hook::options::{AskedDaemon, Options};
 use pintle_hook::{account, client};
+use pintle_host::config::Env;
 use serde_json::Value;
 
 use super::Global;
@@ -28,7 +28,7 @@ pub struct HookArgs {
 /// Answers an agent as `pintle-hook` does, and ends the process: with the same bytes, whatever goes wrong.
 pub(super) fn run(global: &Global, args: HookArgs) -> Result<u8, CliError> {
     let began = Instant::now();
-    let Some(host) = guard::host(&args.host) else {
+    let Some(host) = pintle_guard::host(&args.host) else {
         client::wrong_use(&format!("there is no agent `{}`", args.host));
     };
     let deadline = deadline(host);

@@ -4,19 +4,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::id::DEFAULT_SLUG;
-use domain::json::Value;
-use domain::person_name::HostOwners;
-use domain::rule::Edition;
-use domain::store::{StoreError, Tenant};
-use gateway::{ApiError, ErrorCode, IdentityAdmin};
-use host::config::Loaded;
-use host::host::load;
-use host::host_rules::{RuleEnvironment, edition, open_known_store};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
-use rules::admin::Caller;
-use store::Store;
+use pintle_domain::id::DEFAULT_SLUG;
+use pintle_domain::json::Value;
+use pintle_domain::person_name::HostOwners;
+use pintle_domain::rule::Edition;
+use pintle_domain::store::{StoreError, Tenant};
+use pintle_gateway::{ApiError, ErrorCode, IdentityAdmin};
+use pintle_host::config::Loaded;
+use pintle_host::host::load;
+use pintle_host::host_rules::{RuleEnvironment, edition, open_known_store};
+use pintle_rules::admin::Caller;
+use pintle_store::Store;
 
 use super::audit::{failed, no_tenant};
 use super::{Global, terminal};

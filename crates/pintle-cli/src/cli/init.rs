@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::{Global, terminal};
 use crate::error::CliError;
-use host::config::Env;
+use pintle_host::config::Env;
 
 /// The first configuration.
 const FIRST: &str = include_str!("../starters/pintle.toml");
@@ -84,7 +84,7 @@ fn next_steps(file: &Path, elsewhere: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use host::config::{LoadOptions, load};
+    use pintle_host::config::{LoadOptions, load};
 
     /// The diagnostics of `text` as a configuration.
     fn diagnostics(text: &str) -> Vec<String> {

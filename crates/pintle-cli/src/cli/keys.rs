@@ -1,10 +1,10 @@
 //! `pintle keys`: what programs are known by at the gateway.
 
 use clap::{Args, Subcommand};
-use domain::json::json;
-use domain::store::{ApiKey, KeyScope};
-use gateway::{FreshKey, KeyWish, shown_key};
-use store::keyring::ENV_KEYS;
+use pintle_domain::json::json;
+use pintle_domain::store::{ApiKey, KeyScope};
+use pintle_gateway::{FreshKey, KeyWish, shown_key};
+use pintle_store::keyring::ENV_KEYS;
 
 use super::identity::{Identities, lasting, open, print_json, refused};
 use super::session::word;

@@ -4,14 +4,14 @@ use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use agent::UserOutput;
-use agent::user_output::{REWRITTEN, TAKEN_OUT};
 use anstyle::Style;
+use pintle_agent::UserOutput;
+use pintle_agent::user_output::{REWRITTEN, TAKEN_OUT};
 
 use super::chat::screen::Screen;
 use crate::clean::prose;
 use crate::text::counted;
-use host::files::delivered;
+use pintle_host::files::delivered;
 
 const DIM: Style = Style::new().dimmed();
 

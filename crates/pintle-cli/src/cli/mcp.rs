@@ -5,21 +5,21 @@
 
 use std::sync::Arc;
 
-use agent::media::{MediaScope, MediaStore};
-use agent::{Conversation, Runner, TurnHandle, UserOutput};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::{Args, Subcommand};
-use domain::approval::{ApprovalMode, PersonAnswer};
-use domain::id::{SessionId, TurnId};
-use domain::identity::Identity;
-use domain::json::{Object, Value};
-use domain::message::CallPart;
-use domain::store::{ApprovalQuery, StoreError, TenantScope};
-use domain::tool::ToolOutput;
 use futures_util::future::BoxFuture;
-use mcp::{OfferedTool, ToolSource};
-use store::Store;
+use pintle_agent::media::{MediaScope, MediaStore};
+use pintle_agent::{Conversation, Runner, TurnHandle, UserOutput};
+use pintle_domain::approval::{ApprovalMode, PersonAnswer};
+use pintle_domain::id::{SessionId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::{Object, Value};
+use pintle_domain::message::CallPart;
+use pintle_domain::store::{ApprovalQuery, StoreError, TenantScope};
+use pintle_domain::tool::ToolOutput;
+use pintle_mcp::{OfferedTool, ToolSource};
+use pintle_store::Store;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -96,7 +96,7 @@ async fn serve(global: &Global, args: &McpArgs) -> Result<u8, CliError> {
     tasks.spawn(clerk.work(waiting));
     tasks.close();
     let served = tokio::select! {
-        served = mcp::serve_stdio(counter) => served.map(|()| 0).map_err(|error| CliError::failed(error.to_string())),
+        served = pintle_mcp::serve_stdio(counter) => served.map(|()| 0).map_err(|error| CliError::failed(error.to_string())),
         _ = stops.next() => Ok(INTERRUPTED),
     };
     stop.cancel();

@@ -1,10 +1,10 @@
 //! `pintle members`: who belongs to a tenant, and what they may do there.
 
 use clap::{Args, Subcommand};
-use domain::caller_role::CallerRole;
-use domain::json::json;
-use domain::store::Member;
-use gateway::{MemberChange, shown_member};
+use pintle_domain::caller_role::CallerRole;
+use pintle_domain::json::json;
+use pintle_domain::store::Member;
+use pintle_gateway::{MemberChange, shown_member};
 
 use super::identity::{Identities, open, print_json, refused};
 use super::{Global, terminal};

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use domain::checkpoint::{
+use pintle_domain::checkpoint::{
     AfterLlm, AfterTool, ApproveTool, AskedKind, BeforeLlm, BeforeTool, Checkpoint as _, PreToolUse, SubagentStart,
     Subject, UserPromptSubmit,
 };
-use domain::id::AgentId;
-use domain::llm::LlmReply;
-use domain::tool::{ToolCall, ToolOutput};
+use pintle_domain::id::AgentId;
+use pintle_domain::llm::LlmReply;
+use pintle_domain::tool::{ToolCall, ToolOutput};
 
-use host::tool_names::request;
+use pintle_host::tool_names::request;
 
 /// How long the synthetic work took: anything that is not zero.
 pub(super) const TOOK: Duration = Duration::from_millis(15);

@@ -2,7 +2,7 @@
 
 use super::terminal;
 use crate::error::CliError;
-use host::config;
+use pintle_host::config;
 
 pub(super) fn run() -> Result<u8, CliError> {
     let schema = serde_json::to_string_pretty(&config::schema())

@@ -1,21 +1,21 @@
 //! `pintle secrets rotate`: everything that is encrypted, taken to the key that encrypts now.
 
 use clap::{Args, Subcommand};
-use domain::rule::Rule;
-use rules::record;
+use pintle_domain::rule::Rule;
+use pintle_rules::record;
+use pintle_store::Store;
+use pintle_store::keyring::{ENV_KEYS, ENV_OLD_KEYS, KEY_FILE, Keyring, SealedPlace};
+use pintle_store::rotation::SealedColumn;
 use serde::Serialize;
-use store::Store;
-use store::keyring::{ENV_KEYS, ENV_OLD_KEYS, KEY_FILE, Keyring, SealedPlace};
-use store::rotation::SealedColumn;
 
 use super::audit::failed;
 use super::{Global, terminal};
 use crate::clean::clean;
 use crate::error::{CliError, FAILED};
 use crate::operator;
-use host::TABLE;
-use host::host::load;
-use host::host_rules::{RuleEnvironment, edition, keyring};
+use pintle_host::TABLE;
+use pintle_host::host::load;
+use pintle_host::host_rules::{RuleEnvironment, edition, keyring};
 
 /// How many values one transaction rewrites: some milliseconds in which nobody else writes to a file.
 const BATCH: usize = 500;

@@ -4,16 +4,16 @@ use std::ffi::OsString;
 use std::io::IsTerminal as _;
 
 use clap::{Args, Subcommand};
-use domain::caller_role::CallerRole;
-use domain::health::{Health, Step};
-use domain::store::StoreError;
-use gateway::{BadSettings, DoctorCommand, ForeignAgents, Gateway, GatewaySettings, Listening, News, link_user};
-use host::changes::Changes;
-use host::host::Host;
-use host::reload::ConfigSource;
-use rules::admin::Caller;
-use store::ServeLock;
-use store::keyring::ENV_KEYS;
+use pintle_domain::caller_role::CallerRole;
+use pintle_domain::health::{Health, Step};
+use pintle_domain::store::StoreError;
+use pintle_gateway::{BadSettings, DoctorCommand, ForeignAgents, Gateway, GatewaySettings, Listening, News, link_user};
+use pintle_host::changes::Changes;
+use pintle_host::host::Host;
+use pintle_host::reload::ConfigSource;
+use pintle_rules::admin::Caller;
+use pintle_store::ServeLock;
+use pintle_store::keyring::ENV_KEYS;
 use tokio_util::sync::CancellationToken;
 
 use super::doctor::unready;

@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::driver::TurnEnding;
-use agent::{Conversation, TurnReport};
 use anstyle::{AnsiColor, Style};
-use domain::approval::Approval;
-use domain::checkpoint::CheckpointKind;
-use domain::fault::Fault;
-use domain::health::Health;
-use domain::hook::Hook;
-use domain::id::{AgentId, HookName, SessionId, TenantId};
-use domain::lease::LEASE_TIME;
-use domain::store::StoreError;
-use domain::verdict::AbortScope;
-use engine::Watcher;
 use jiff::Timestamp;
+use pintle_agent::driver::TurnEnding;
+use pintle_agent::{Conversation, TurnReport};
+use pintle_domain::approval::Approval;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::fault::Fault;
+use pintle_domain::health::Health;
+use pintle_domain::hook::Hook;
+use pintle_domain::id::{AgentId, HookName, SessionId, TenantId};
+use pintle_domain::lease::LEASE_TIME;
+use pintle_domain::store::StoreError;
+use pintle_domain::verdict::AbortScope;
+use pintle_engine::Watcher;
 
 use super::command_line::again;
 pub(super) use super::command_line::{flags, word};
@@ -25,9 +25,9 @@ use super::{Global, terminal};
 use crate::clean::{clean, prose};
 use crate::error::{CliError, FAILED};
 use crate::table::{columns, fold};
-use host::config::Config;
-use host::config::diagnostic::dotted;
-use host::host::{Host, load};
+use pintle_host::config::Config;
+use pintle_host::config::diagnostic::dotted;
+use pintle_host::host::{Host, load};
 
 /// The exit code for a turn or run that a hook stopped.
 pub(super) const STOPPED: u8 = 3;
@@ -129,7 +129,7 @@ pub(super) async fn ready(host: &Host, strict: bool) -> Result<Vec<GuardHealth>,
     if !(strict || host.loaded.config.strict_start) {
         return Ok(guards);
     }
-    if let Some(line) = host::links::second_names(&host.loaded).first() {
+    if let Some(line) = pintle_host::links::second_names(&host.loaded).first() {
         let error = CliError { code: UNGUARDED, message: clean(line), hints: Vec::new() };
         return Err(error.hint("without --strict and strict_start the turn begins anyway"));
     }

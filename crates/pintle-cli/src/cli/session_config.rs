@@ -1,12 +1,12 @@
 //! Going on with a session under the configuration that it had: with its guards, or by the word of a person.
 
-use agent::Conversation;
-use domain::id::{SessionId, TenantId};
-use domain::session::{ConfigDrift, Session, WorkedUnder};
-use domain::store::{SessionKey, SessionStore};
-use host::Host;
-use host::config::Loaded;
-use host::session_config::worked_under;
+use pintle_agent::Conversation;
+use pintle_domain::id::{SessionId, TenantId};
+use pintle_domain::session::{ConfigDrift, Session, WorkedUnder};
+use pintle_domain::store::{SessionKey, SessionStore};
+use pintle_host::Host;
+use pintle_host::config::Loaded;
+use pintle_host::session_config::worked_under;
 
 use super::command_line::again;
 use super::session::{flags, tenant, word};

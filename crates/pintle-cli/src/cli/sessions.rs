@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use anstyle::{AnsiColor, Style};
 use clap::{Args, Subcommand};
-use domain::approval::{Approval, ApprovalMode};
-use domain::id::{SessionId, TenantId};
-use domain::nearest::nearest;
-use domain::session::Session;
-use domain::store::{ApprovalQuery, SessionKey, SessionQuery, SessionRow, SessionStore, StoreError, TenantScope};
-use store::Store;
+use pintle_domain::approval::{Approval, ApprovalMode};
+use pintle_domain::id::{SessionId, TenantId};
+use pintle_domain::nearest::nearest;
+use pintle_domain::session::Session;
+use pintle_domain::store::{
+    ApprovalQuery, SessionKey, SessionQuery, SessionRow, SessionStore, StoreError, TenantScope,
+};
+use pintle_store::Store;
 
 use super::command_line::{again, complete};
 use super::identity::tenant_named;
@@ -22,9 +24,9 @@ use crate::error::{CliError, FAILED};
 use crate::moment::moment_of;
 use crate::table::{Table, glued, out_columns, wrapped};
 use crate::text::{clip, counted};
-use host::config::Loaded;
-use host::conversations::open_sessions;
-use host::host::{load, open_store};
+use pintle_host::config::Loaded;
+use pintle_host::conversations::open_sessions;
+use pintle_host::host::{load, open_store};
 
 mod show;
 
@@ -215,9 +217,9 @@ fn show(global: &Global, args: &ShowArgs) -> Result<u8, CliError> {
     let key = SessionKey { tenant: tenant.clone(), session: SessionId::from(args.key.as_str()) };
     let session = Session::fold(sessions.journal(&key).map_err(failed)?);
     let text = if args.json {
-        let queue: Vec<&str> = session.queue().iter().map(domain::turn::WaitingMessage::text).collect();
+        let queue: Vec<&str> = session.queue().iter().map(pintle_domain::turn::WaitingMessage::text).collect();
         let messages: Vec<_> = session.said().collect();
-        json(&domain::json::json!({ "session": row, "messages": messages, "queue": queue }))?
+        json(&pintle_domain::json::json!({ "session": row, "messages": messages, "queue": queue }))?
     } else {
         let waiting = store.approvals(&ApprovalQuery::waiting(TenantScope::All, MAX_WAITING)).map_err(failed)?;
         let of_it = |it: &Approval| it.session_id.as_str() == args.key && it.tenant_id == tenant;

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::Global;
 use crate::error::CliError;
-use host::config::{AgentConfig, Env, Loaded};
+use pintle_host::config::{AgentConfig, Env, Loaded};
 
 mod explain;
 mod lint;

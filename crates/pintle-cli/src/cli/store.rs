@@ -5,13 +5,13 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use domain::anchor::Anchor;
-use domain::shown_url::shown_url;
-use domain::store::Actor;
-use host::config::{Config, Env};
-use host::host::load;
-use host::host_rules::{anchor, in_doubt, open_known_store};
-use store::{AnchorFile, Durability, StoreKeys};
+use pintle_domain::anchor::Anchor;
+use pintle_domain::shown_url::shown_url;
+use pintle_domain::store::Actor;
+use pintle_host::config::{Config, Env};
+use pintle_host::host::load;
+use pintle_host::host_rules::{anchor, in_doubt, open_known_store};
+use pintle_store::{AnchorFile, Durability, StoreKeys};
 
 use super::audit::failed;
 use super::{Global, terminal};
@@ -151,7 +151,7 @@ fn no_export(file: &Path) -> Result<(), CliError> {
 /// Whether the copy is one of the store that was known.
 fn check(draft: &Path, config: &Config, known: &AnchorFile) -> Result<(), CliError> {
     let url = format!("sqlite://{}", draft.display());
-    let store = store::open_with(&url, &config.home, Durability::Commit, StoreKeys::default());
+    let store = pintle_store::open_with(&url, &config.home, Durability::Commit, StoreKeys::default());
     let store = store.map_err(|error| CliError::failed(prose(&error.to_string())))?;
     let rules = store.rules().map_err(failed)?;
     let Some(known) = known.read().unwrap_or_default() else { return Ok(()) };

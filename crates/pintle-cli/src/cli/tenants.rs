@@ -1,9 +1,9 @@
 //! `pintle tenants`: those who share a host and never meet.
 
 use clap::{Args, Subcommand};
-use domain::json::json;
-use domain::rule::Edition;
-use gateway::TenantChange;
+use pintle_domain::json::json;
+use pintle_domain::rule::Edition;
+use pintle_gateway::TenantChange;
 
 use super::audit::no_tenant;
 use super::identity::{Identities, open, print_json, refused};
@@ -114,7 +114,7 @@ fn list(at: &Identities, args: &ListArgs) -> Result<u8, CliError> {
         });
         return print_json(&json!({ "tenants": shown.collect::<Vec<_>>(), "edition": at.edition.word() }));
     }
-    let line = |(tenant, enabled): &(domain::store::Tenant, bool)| {
+    let line = |(tenant, enabled): &(pintle_domain::store::Tenant, bool)| {
         let state = if *enabled { "" } else { "  disabled" };
         format!("{}  {}  {}{state}\n", tenant.id, clean(&tenant.slug), clean(&tenant.name))
     };

@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
-use domain::json::Value;
+use pintle_domain::json::Value;
 
 use super::{Global, terminal};
 use crate::clean::clean;
 use crate::error::{CliError, FAILED};
 use crate::operator;
 use crate::text::not_watched;
-use host::config::trust::{Coverage, Survey, TrustEntry, TrustStanding, accept, covers, survey, unread};
-use host::config::{Env, LoadOptions};
+use pintle_host::config::trust::{Coverage, Survey, TrustEntry, TrustStanding, accept, covers, survey, unread};
+use pintle_host::config::{Env, LoadOptions};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();

@@ -5,17 +5,17 @@ use std::io::{self, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use agent::driver::TurnEnding;
-use agent::{Conversation, TurnHandle, TurnReport, UserOutput};
-use dialects::process::config::EventForm;
-use dialects::process::wire;
-use domain::checkpoint::{Notice, ObservedEvent, RuntimeEvent};
-use domain::id::{CallId, TurnId};
-use domain::json::Value;
-use domain::record::EventRecord;
-use domain::store::StoredCall;
-use domain::verdict::VerdictKind;
-use engine::Watcher;
+use pintle_agent::driver::TurnEnding;
+use pintle_agent::{Conversation, TurnHandle, TurnReport, UserOutput};
+use pintle_dialects::process::config::EventForm;
+use pintle_dialects::process::wire;
+use pintle_domain::checkpoint::{Notice, ObservedEvent, RuntimeEvent};
+use pintle_domain::id::{CallId, TurnId};
+use pintle_domain::json::Value;
+use pintle_domain::record::EventRecord;
+use pintle_domain::store::StoredCall;
+use pintle_domain::verdict::VerdictKind;
+use pintle_engine::Watcher;
 use tokio_util::sync::CancellationToken;
 
 use super::chat::screen::{Front, Screen};
@@ -28,9 +28,9 @@ use crate::error::CliError;
 use crate::table::columns;
 use crate::text::jobs_waiting;
 use crate::timeline::Timeline;
-use host::files::delivered;
-use host::host::Host;
-use host::ready_agent::ReadyAgent;
+use pintle_host::files::delivered;
+use pintle_host::host::Host;
+use pintle_host::ready_agent::ReadyAgent;
 
 /// How a turn is shown.
 pub(super) struct DisplayOptions {
@@ -181,7 +181,7 @@ fn event_line(notice: &Notice, refused: Option<&StoredCall>) -> Option<String> {
     let mut event: Value = serde_json::from_slice(&params).ok()?;
     event.as_object_mut()?.shift_remove("Seq");
     if let (Some(call), Some(payload)) = (refused, event.get_mut("Payload").and_then(Value::as_object_mut)) {
-        payload.insert("Call".to_owned(), domain::json::json!(call));
+        payload.insert("Call".to_owned(), pintle_domain::json::json!(call));
     }
     Some(format!("{event}\n"))
 }
@@ -328,8 +328,7 @@ fn told(global: &Global, json: bool, output: &Shown, report: &TurnReport, key: &
         TurnEnding::Failed { .. } if report.reply.is_empty() => note_files(output),
         // At the limit of its rounds a turn has failed, and yet there is something to read.
         TurnEnding::Completed | TurnEnding::Failed { .. } if json => {
-            let reply =
-                domain::json::json!({"Kind": "reply", "Payload": {"text": report.reply, "media": output.files()}});
+            let reply = pintle_domain::json::json!({"Kind": "reply", "Payload": {"text": report.reply, "media": output.files()}});
             terminal::say(&format!("{reply}\n"))?;
         }
         TurnEnding::Completed | TurnEnding::Failed { .. } => output.say(&report.reply)?,

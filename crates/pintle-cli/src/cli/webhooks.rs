@@ -1,8 +1,8 @@
 //! `pintle webhooks`: who is told what happens, and what they were not told yet.
 
 use clap::{Args, Subcommand};
-use domain::json::Value;
-use gateway::{webhook_list, webhook_retry};
+use pintle_domain::json::Value;
+use pintle_gateway::{webhook_list, webhook_retry};
 
 use super::audit::failed;
 use super::{Global, terminal};
@@ -10,7 +10,7 @@ use crate::clean::clean;
 use crate::error::CliError;
 use crate::operator;
 use crate::text::counted;
-use host::host::{load, open_store};
+use pintle_host::host::{load, open_store};
 
 /// What can be done with webhooks.
 #[derive(Debug, Subcommand)]

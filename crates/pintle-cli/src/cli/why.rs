@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use agent::tools::canonical_builtin;
 use clap::Args;
-use domain::nearest::nearest;
-use domain::store::{RecordQuery, SessionStore, StoredEvent, TenantScope};
-use domain::verdict::VerdictKind;
 use jiff::Timestamp;
-use store::Store;
+use pintle_agent::tools::canonical_builtin;
+use pintle_domain::nearest::nearest;
+use pintle_domain::store::{RecordQuery, SessionStore, StoredEvent, TenantScope};
+use pintle_domain::verdict::VerdictKind;
+use pintle_store::Store;
 
 use super::command_line::complete;
 use super::session::word;
@@ -18,9 +18,9 @@ use crate::error::CliError;
 use crate::moment::when;
 use crate::table::{folded, out_columns};
 use crate::text::{clip, counted};
-use host::config::Config;
-use host::conversations::open_sessions;
-use host::host::{load, open_store};
+use pintle_host::config::Config;
+use pintle_host::conversations::open_sessions;
+use pintle_host::host::{load, open_store};
 
 mod chosen;
 mod cut;

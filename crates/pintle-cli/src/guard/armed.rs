@@ -1,9 +1,9 @@
 //! Whether an agent lets be held here what has to be.
 
-use guard::GuardHost;
-use guard::measured::lacks;
-use guard::tools::ToolClass;
-use host::config::Env;
+use pintle_guard::GuardHost;
+use pintle_guard::measured::lacks;
+use pintle_guard::tools::ToolClass;
+use pintle_host::config::Env;
 
 use super::installs::switched_off;
 use super::places::GuardPlaces;

@@ -6,10 +6,10 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use domain::json::{Object, Value};
-use guard::transcript::{KnownCalls, call_content};
-use guard::{HostCall, HostEvent};
 use nix::fcntl::OFlag;
+use pintle_domain::json::{Object, Value};
+use pintle_guard::transcript::{KnownCalls, call_content};
+use pintle_guard::{HostCall, HostEvent};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -120,12 +120,12 @@ fn removed(file: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::guard::sessions::Sessions;
-    use domain::json::json;
-    use guard::HostWhat;
-    use guard::tools::ToolClass;
-    use guard::transcript::TranscriptCall;
-    use host::config::Env;
     use jiff::Timestamp;
+    use pintle_domain::json::json;
+    use pintle_guard::HostWhat;
+    use pintle_guard::tools::ToolClass;
+    use pintle_guard::transcript::TranscriptCall;
+    use pintle_host::config::Env;
 
     fn object(command: &str) -> Object {
         [("command".to_owned(), Value::from(command))].into_iter().collect()
@@ -170,7 +170,7 @@ mod tests {
             failed: false,
         };
         let calls = commands.iter().map(call).collect();
-        known(places, &["claude:s"]).unknown(calls, &guard::HostRefusals::BARE, digest).len()
+        known(places, &["claude:s"]).unknown(calls, &pintle_guard::HostRefusals::BARE, digest).len()
     }
 
     #[test]

@@ -7,8 +7,8 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use domain::json::{self, Value, json};
-use guard::trial::{HostTrial, TrialReply, TrialRequest, TrialSaid, TrialWire};
+use pintle_domain::json::{self, Value, json};
+use pintle_guard::trial::{HostTrial, TrialReply, TrialRequest, TrialSaid, TrialWire};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     fn plan(host: &str) -> CanaryPlan {
-        CanaryPlan { nonce: "a1".into(), trial: guard::host(host).unwrap().trial, seen: Mutex::default() }
+        CanaryPlan { nonce: "a1".into(), trial: pintle_guard::host(host).unwrap().trial, seen: Mutex::default() }
     }
 
     #[test]
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn where_a_refusal_ends_the_turn_the_daemon_has_to_have_heard_the_call() {
-        let trial = guard::host("cline").unwrap().trial;
+        let trial = pintle_guard::host("cline").unwrap().trial;
         let check = |called: bool, result: Option<&str>, heard: bool| {
             let result = result.map(str::to_owned);
             CanaryResult { asked: true, called, result }.is_proof("a1", &trial, heard)

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write as _};
 
-use process::ProcessStat;
+use pintle_process::ProcessStat;
 
 /// The command that a daemon is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

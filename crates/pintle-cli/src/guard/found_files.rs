@@ -6,7 +6,7 @@ use std::fs::FileType;
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use guard::pattern_means;
+use pintle_guard::pattern_means;
 
 /// How many entries of folders are looked at for the patterns of one call. The folders of a large project have as many, and it
 /// takes about a second.

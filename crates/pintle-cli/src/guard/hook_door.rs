@@ -5,7 +5,7 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
 
-use host::config::Env;
+use pintle_host::config::Env;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 

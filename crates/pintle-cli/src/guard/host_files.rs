@@ -6,10 +6,10 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use guard::settings::KeptFile;
-use guard::{GuardHost, HOSTS};
-use host::config::Env;
 use nix::fcntl::OFlag;
+use pintle_guard::settings::KeptFile;
+use pintle_guard::{GuardHost, HOSTS};
+use pintle_host::config::Env;
 use serde_json::{Value, json};
 use uuid::Uuid;
 

@@ -1,6 +1,6 @@
 //! Which process the host is that started a hook.
 
-use process::ProcessStat;
+use pintle_process::ProcessStat;
 
 use super::host_program;
 
@@ -54,7 +54,7 @@ impl HookStarter {
         if !self.is_at_terminal {
             return Some(self.process);
         }
-        let host = guard::host(host)?;
+        let host = pintle_guard::host(host)?;
         // Read again, because it may have ended meanwhile. Of each one it is read first since when it runs: if another one
         // has its number by the time its program is looked at, what is told is a process that has ended.
         let with_stat = |pid: u32| Some((pid, ProcessStat::of(pid)?));

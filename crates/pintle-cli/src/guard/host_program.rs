@@ -5,9 +5,9 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use guard::GuardHost;
-use host::config::Env;
-use process::ProcessStat;
+use pintle_guard::GuardHost;
+use pintle_host::config::Env;
+use pintle_process::ProcessStat;
 
 /// How many words of a command line are looked at: an interpreter has its script behind some options.
 const MAX_WORDS: usize = 8;
@@ -78,7 +78,7 @@ pub(crate) fn on_path(host: &GuardHost, env: &Env) -> Option<PathBuf> {
 pub(crate) fn all_on_path(env: &Env) -> Vec<String> {
     let folders: Vec<PathBuf> =
         env.vars.get("PATH").map(|path| std::env::split_paths(path).collect()).unwrap_or_default();
-    let names = guard::HOSTS.iter().map(|host| host.id).chain(["pintle", "pintle-hook"]);
+    let names = pintle_guard::HOSTS.iter().map(|host| host.id).chain(["pintle", "pintle-hook"]);
     let files = names.flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
     let found = files.filter(|file| file.is_absolute() && file.is_file());
     found.filter_map(|file| Some(file.to_str()?.to_owned())).collect()
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn a_program_has_the_version_of_its_package() {
         let dir = tempfile::tempdir().unwrap();
-        let host = guard::host("codex").unwrap();
+        let host = pintle_guard::host("codex").unwrap();
         let check = |name: &str, version: &str, expected: Option<&str>| {
             let package = dir.path().join("node_modules/x");
             fs::create_dir_all(package.join("vendor/bin")).unwrap();
@@ -188,11 +188,11 @@ mod tests {
     #[test]
     fn a_process_is_looked_at_by_its_program_and_its_script() {
         let dir = tempfile::tempdir().unwrap();
-        let host = guard::host("gemini").unwrap();
+        let host = pintle_guard::host("gemini").unwrap();
         fs::write(dir.path().join("package.json"), r#"{"name": "@google/gemini-cli", "version": "0.61.0"}"#).unwrap();
         let script = dir.path().join("gemini.js");
         fs::write(&script, "read line").unwrap();
-        let qwen = guard::host("qwen").unwrap();
+        let qwen = pintle_guard::host("qwen").unwrap();
         for word in [script.as_path(), Path::new("./gemini.js")] {
             let mut command = std::process::Command::new("sh");
             let command = command.arg(word).current_dir(dir.path()).stdin(std::process::Stdio::piped());

@@ -4,12 +4,12 @@ use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use guard::host::{ConfigForm, ConfigPlace, EventRow, HookAcceptance, HostSwitch, InstallScope};
-use guard::settings::{self, CLIENT, NotEdited, OtherHook, Theirs, theirs_of};
-use guard::{ClientEntry, EntryDaemon, GuardHost, HOSTS, in_scope};
-use host::config::{self, Env, LoadOptions};
+use pintle_guard::host::{ConfigForm, ConfigPlace, EventRow, HookAcceptance, HostSwitch, InstallScope};
+use pintle_guard::settings::{self, CLIENT, NotEdited, OtherHook, Theirs, theirs_of};
+use pintle_guard::{ClientEntry, EntryDaemon, GuardHost, HOSTS, in_scope};
 use pintle_hook::key;
 use pintle_hook::start::START_FILE;
+use pintle_host::config::{self, Env, LoadOptions};
 
 use super::accepted::{self, Acceptance, OwnHooks};
 use super::host_files::{file_of, files_of, text_of};

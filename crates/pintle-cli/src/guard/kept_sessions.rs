@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use host::config::Env;
+use pintle_host::config::Env;
 
 use super::host_files::opened;
 use super::places::{SESSIONS_FILE, folder_of};

@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use domain::checkpoint::{AgentInfo, CheckpointKind};
-use domain::id::{AgentId, HookName};
-use domain::identity::{ForeignEvent, ForeignPlace, ForeignResult};
-use domain::json::{Object, Value};
-use domain::shell::{LastRead, ShellFacts};
-use domain::tool::CallPlace;
-use guard::clients::facts_of_call;
-use guard::tools::ToolRow;
-use guard::{HostEvent, HostWhat};
+use pintle_domain::checkpoint::{AgentInfo, CheckpointKind};
+use pintle_domain::id::{AgentId, HookName};
+use pintle_domain::identity::{ForeignEvent, ForeignPlace, ForeignResult};
+use pintle_domain::json::{Object, Value};
+use pintle_domain::shell::{LastRead, ShellFacts};
+use pintle_domain::tool::CallPlace;
+use pintle_guard::clients::facts_of_call;
+use pintle_guard::tools::ToolRow;
+use pintle_guard::{HostEvent, HostWhat};
 
 use super::rulings::result_text;
 
@@ -148,13 +148,13 @@ mod tests {
     #[test]
     fn what_a_host_says_besides_has_bounds() {
         let long = "x".repeat(MAX_RAW_BYTES);
-        let raw = domain::json::json!({"a": 1, "long": long, "b": {"c": [true]}});
-        let kept = domain::json::json!({"a": 1, "b": {"c": [true]}});
+        let raw = pintle_domain::json::json!({"a": 1, "long": long, "b": {"c": [true]}});
+        let kept = pintle_domain::json::json!({"a": 1, "b": {"c": [true]}});
         assert_eq!(Some(&bounded(raw.as_object().unwrap())), kept.as_object());
         // Nothing long hides what is said behind it.
         let nearly = "x".repeat(MAX_RAW_BYTES - 8);
-        let raw = domain::json::json!({"long": nearly, "permission_mode": "plan", "is_interrupt": true});
-        let kept = domain::json::json!({"permission_mode": "plan", "is_interrupt": true});
+        let raw = pintle_domain::json::json!({"long": nearly, "permission_mode": "plan", "is_interrupt": true});
+        let kept = pintle_domain::json::json!({"permission_mode": "plan", "is_interrupt": true});
         assert_eq!(Some(&bounded(raw.as_object().unwrap())), kept.as_object());
     }
 }

@@ -8,8 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Component, Path, PathBuf};
 use std::sync::LazyLock;
 
-use guard::protects::{MAX_LIST_BYTES, MAX_PATH_BYTES};
-use guard::{GuardedFiles, HOSTS, HostEvent, HostWhat, OnDisk, PathKind, path_named, protects_behind};
+use pintle_guard::protects::{MAX_LIST_BYTES, MAX_PATH_BYTES};
+use pintle_guard::{GuardedFiles, HOSTS, HostEvent, HostWhat, OnDisk, PathKind, path_named, protects_behind};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::{block_in_place, spawn_blocking};
 

@@ -14,7 +14,7 @@ use nix::fcntl::{FcntlArg, FdFlag, Flock, fcntl};
 use nix::unistd::geteuid;
 use pintle_hook::frame::{DaemonAnswer, Question, Ruled};
 use pintle_hook::key::KEY_BYTES;
-use process::ProcessStat;
+use pintle_process::ProcessStat;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{SemaphorePermit, mpsc};
@@ -144,7 +144,7 @@ impl Listening {
                 () = sleep_until(rest) => {
                     // Somebody may have asked since, and be followed by others.
                     if last_heard() == silent_since {
-                        process::give_back_code()
+                        pintle_process::give_back_code()
                             .unwrap_or_else(|error| tracing::debug!(%error, "the code stays in memory"));
                         rested = Some(silent_since);
                     }

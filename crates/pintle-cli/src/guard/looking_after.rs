@@ -4,12 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use domain::checkpoint::CheckpointKind;
-use domain::id::{CallId, TurnId};
-use domain::identity::Identity;
-use guard::{GuardHost, HOSTS};
-use host::config::Env;
 use jiff::Timestamp;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::id::{CallId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_guard::{GuardHost, HOSTS};
+use pintle_host::config::Env;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;

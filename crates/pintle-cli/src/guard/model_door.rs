@@ -12,18 +12,18 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use domain::approval::{Approval, PersonAnswer};
-use domain::id::TurnId;
-use domain::identity::Identity;
-use domain::json::Object;
-use domain::tool::ToolCall;
-use doors::reply::{turned_away, with_request_id};
-use doors::{DoorHost, DoorVisit, ModelDoor, Vendor, VendorSettings};
-use engine::{Approvals, Asker, Dispatcher};
-use gateway::vendor_settings;
-use guard::clients::{ClientKnowledge, client_event, client_of};
-use guard::shell_tools::{known_as, told_as};
-use host::config::ModelDoorConfig;
+use pintle_domain::approval::{Approval, PersonAnswer};
+use pintle_domain::id::TurnId;
+use pintle_domain::identity::Identity;
+use pintle_domain::json::Object;
+use pintle_domain::tool::ToolCall;
+use pintle_doors::reply::{turned_away, with_request_id};
+use pintle_doors::{DoorHost, DoorVisit, ModelDoor, Vendor, VendorSettings};
+use pintle_engine::{Approvals, Asker, Dispatcher};
+use pintle_gateway::vendor_settings;
+use pintle_guard::clients::{ClientKnowledge, client_event, client_of};
+use pintle_guard::shell_tools::{known_as, told_as};
+use pintle_host::config::ModelDoorConfig;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tower::Service as _;
@@ -133,7 +133,7 @@ struct DoorNow {
 impl FollowedDoor {
     fn new(host: Arc<GuardedDoor>, (said, door): (SaidOfDoors, ModelDoor)) -> Self {
         let door = Arc::new(door);
-        let router = Some(doors::serve::local(door.clone(), host.clone()));
+        let router = Some(pintle_doors::serve::local(door.clone(), host.clone()));
         Self { host, now: RwLock::new(DoorNow { said, door, router }) }
     }
 
@@ -162,7 +162,7 @@ impl FollowedDoor {
                 // Whoever changes what may pass sees at the usual level of the log that it counts.
                 tracing::warn!("changed settings of `[doors.model]` are in force");
                 now.door = Arc::new(door);
-                Some(doors::serve::local(now.door.clone(), self.host.clone()))
+                Some(pintle_doors::serve::local(now.door.clone(), self.host.clone()))
             }
             Err(why) => {
                 tracing::warn!("the model door is closed: {why}");
@@ -272,7 +272,7 @@ impl Asker for Elsewhere {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use host::config::MODEL_DOORS;
+    use pintle_host::config::MODEL_DOORS;
 
     #[test]
     fn every_vendor_can_be_configured() {

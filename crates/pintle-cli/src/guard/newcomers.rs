@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use guard::GuardHost;
-use host::config::Env;
 use jiff::Timestamp;
+use pintle_guard::GuardHost;
+use pintle_host::config::Env;
 use tokio_util::sync::CancellationToken;
 
 use super::host_program;
@@ -36,7 +36,7 @@ impl Desk {
 
     async fn meet_one(&self, session: &HostSession, env: &Env) {
         // Who is tried is looked at by those who try it.
-        let Some(host) = guard::host(&session.host).filter(|_| !is_trial(&session.folder)) else { return };
+        let Some(host) = pintle_guard::host(&session.host).filter(|_| !is_trial(&session.folder)) else { return };
         let program = host_program::on_path(host, env);
         let version = match (&session.version, &program) {
             (Some(version), _) => versions::judge(version, host.versions),

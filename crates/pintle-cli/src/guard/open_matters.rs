@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use domain::json::Object;
-use guard::tools::{paths_in, texts_in};
-use guard::{GuardHost, HostCall};
+use pintle_domain::json::Object;
+use pintle_guard::tools::{paths_in, texts_in};
+use pintle_guard::{GuardHost, HostCall};
 
 /// Most sessions whose open matters are known at once; of more, the one that was silent for longest is forgotten. Its next
 /// question is then a new one.
@@ -192,10 +192,10 @@ fn is_alike(host: &GuardHost, call: &ClearedCall, tool: &HostCall) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::json::json;
-    use guard::tools::ToolClass;
+    use pintle_domain::json::json;
+    use pintle_guard::tools::ToolClass;
 
-    fn tool(native: &str, canonical: &str, arguments: &domain::json::Value) -> HostCall {
+    fn tool(native: &str, canonical: &str, arguments: &pintle_domain::json::Value) -> HostCall {
         let class = if canonical == "exec" { ToolClass::Shell } else { ToolClass::FileWrite };
         let arguments = arguments.as_object().unwrap().clone();
         HostCall { native: native.into(), canonical: canonical.into(), class, arguments }
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_question_of_the_host_is_about_the_newest_call_like_it() {
-        let (open, host) = (OpenMatters::default(), guard::host("copilot").unwrap());
+        let (open, host) = (OpenMatters::default(), pintle_guard::host("copilot").unwrap());
         let cleared = |id: &str, tool: HostCall, standing: CallStanding| {
             open.cleared("s", ClearedCall { id: id.into(), tool, changed: None, standing });
         };

@@ -8,10 +8,10 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use host::config::Env;
 use nix::fcntl::{Flock, FlockArg};
 use pintle_hook::key::{self, KEY_BYTES};
 use pintle_hook::start::{LOG_FILE, START_FILE, Start};
+use pintle_host::config::Env;
 
 use super::daemon_process::DaemonProcess;
 use crate::error::CliError;

@@ -5,9 +5,9 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use guard::GuardHost;
-use guard::measured::{CoverageFacts, GuardDoor, VersionFact};
 use jiff::Timestamp;
+use pintle_guard::GuardHost;
+use pintle_guard::measured::{CoverageFacts, GuardDoor, VersionFact};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

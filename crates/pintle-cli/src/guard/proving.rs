@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use guard::GuardHost;
-use guard::trial::{TrialModel, TrialRun};
-use host::config::Env;
 use jiff::Timestamp;
+use pintle_guard::GuardHost;
+use pintle_guard::trial::{TrialModel, TrialRun};
 use pintle_hook::key;
-use process::child::{Child, Launch};
+use pintle_host::config::Env;
+use pintle_process::child::{Child, Launch};
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use domain::store::StoredCall;
-use guard::GuardHost;
-use guard::transcript::TranscriptCall;
-use host::config::Env;
 use jiff::{SignedDuration, Timestamp};
+use pintle_domain::store::StoredCall;
+use pintle_guard::GuardHost;
+use pintle_guard::transcript::TranscriptCall;
+use pintle_host::config::Env;
 
 use super::call_log::{digest, known};
 use super::host_files::{files_of, installed_at};
@@ -74,7 +74,7 @@ fn transcripts(host: &GuardHost, id: &str, env: &Env) -> Vec<PathBuf> {
 /// The files in which the conversation of `session` is kept, and those of its sub-agents, as far as they are there: each
 /// once, as it is now.
 pub(crate) fn written_of(session: &HostSession, env: &Env) -> Vec<HostTranscript> {
-    let found = guard::host(&session.host).map(|host| transcripts(host, session.id(), env)).unwrap_or_default();
+    let found = pintle_guard::host(&session.host).map(|host| transcripts(host, session.id(), env)).unwrap_or_default();
     let found = found.into_iter().map(|file| HostTranscript { file, agent: None, read: None });
     let (mut seen, mut files) = (BTreeSet::new(), Vec::new());
     for file in session.transcripts.all().cloned().chain(found) {
@@ -130,7 +130,7 @@ pub(crate) fn reconcile(
     asked: &[&str],
     (env, places): (&Env, &GuardPlaces),
 ) -> Option<Result<Reconciled, String>> {
-    let host = guard::host(&session.host)?;
+    let host = pintle_guard::host(&session.host)?;
     let files = written_of(session, env);
     if files.is_empty() {
         return None;
@@ -269,7 +269,7 @@ fn unguarded(call: &TranscriptCall, agent: Option<&str>) -> GuardGap {
 
 /// What took the hooks away from `session`, which goes on, if something did.
 pub(crate) fn disarmed(session: &HostSession, env: &Env, places: &GuardPlaces) -> Option<GuardGap> {
-    let host = guard::host(&session.host)?;
+    let host = pintle_guard::host(&session.host)?;
     let env = Env { cwd: session.folder.clone(), ..env.clone() };
     let installed = found_in_files(host, &env, places);
     let why = why_disarmed(&installed, &session.folder)?;
@@ -291,8 +291,8 @@ fn why_disarmed(installed: &[Installed], folder: &Path) -> Option<String> {
 mod tests {
     use super::super::sessions::Sessions;
     use super::*;
-    use domain::json::json;
-    use guard::HookInput;
+    use pintle_domain::json::json;
+    use pintle_guard::HookInput;
 
     #[test]
     fn a_session_is_disarmed_when_no_installation_holds() {
@@ -318,7 +318,7 @@ mod tests {
         for (id, parent) in [("a", None), ("b", Some("a")), ("c", Some("b")), ("d", None), ("e", Some("e"))] {
             let stdin = created(id, parent).to_string();
             let input = HookInput { event: None, environment: &[], cwd: "/w", stdin: stdin.as_bytes() };
-            sessions.place(&guard::host("opencode").unwrap().read(&input).unwrap(), None, Timestamp::UNIX_EPOCH);
+            sessions.place(&pintle_guard::host("opencode").unwrap().read(&input).unwrap(), None, Timestamp::UNIX_EPOCH);
         }
         let all = sessions.all();
         assert_eq!(family("opencode:a", &all), ["opencode:a", "opencode:b", "opencode:c"]);
@@ -333,7 +333,7 @@ mod tests {
             let stdin =
                 json!({"sessionId": id, "cwd": "/w", "transcriptPath": file, "stopReason": "end_turn"}).to_string();
             let input = HookInput { event: Some("agentStop"), environment: &[], cwd: "/w", stdin: stdin.as_bytes() };
-            sessions.place(&guard::host("copilot").unwrap().read(&input).unwrap(), None, Timestamp::UNIX_EPOCH);
+            sessions.place(&pintle_guard::host("copilot").unwrap().read(&input).unwrap(), None, Timestamp::UNIX_EPOCH);
         };
         for (id, file) in [("a", "/h/a.jsonl"), ("b", "/h/a.jsonl"), ("c", "/h/c.jsonl")] {
             hear(id, file);

@@ -1,11 +1,11 @@
 //! What hooks concluded, as the host is told it. Pure.
 
-use domain::chain::Note;
-use domain::json::{Object, Value};
-use domain::ruling::Aborted;
-use domain::verdict::AbortScope;
-use engine::{Clearance, Stopped};
-use guard::{GuardRuling, HostCall};
+use pintle_domain::chain::Note;
+use pintle_domain::json::{Object, Value};
+use pintle_domain::ruling::Aborted;
+use pintle_domain::verdict::AbortScope;
+use pintle_engine::{Clearance, Stopped};
+use pintle_guard::{GuardRuling, HostCall};
 
 /// The reason where the hooks did not rule in time.
 pub(crate) const TOO_LATE: &str = "the guard did not rule in time, so the call is refused";
@@ -151,8 +151,8 @@ pub(crate) fn shaped(result: &Value, text: &str) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::id::HookName;
-    use domain::json::json;
+    use pintle_domain::id::HookName;
+    use pintle_domain::json::json;
 
     #[test]
     fn a_prompt_goes_on_as_hooks_left_it() {

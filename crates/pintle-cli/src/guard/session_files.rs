@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use guard::HostEvent;
+use pintle_guard::HostEvent;
 use serde::{Deserialize, Serialize};
 
 /// Most files that are known of one session: one for each of its sub-agents.
@@ -69,13 +69,13 @@ impl HostTranscripts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::json::{Value, json};
-    use guard::HookInput;
+    use pintle_domain::json::{Value, json};
+    use pintle_guard::HookInput;
 
     fn read(host: &str, payload: &Value) -> HostEvent {
         let stdin = payload.to_string();
         let input = HookInput { event: None, environment: &[], cwd: "/w", stdin: stdin.as_bytes() };
-        guard::host(host).unwrap().read(&input).unwrap()
+        pintle_guard::host(host).unwrap().read(&input).unwrap()
     }
 
     /// The files that are known after `payloads`, with who wrote them.

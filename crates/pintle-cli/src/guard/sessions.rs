@@ -7,10 +7,10 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use domain::json::canonical;
-use guard::{HostCall, HostEvent, HostWhat};
 use jiff::Timestamp;
-use process::ProcessStat;
+use pintle_domain::json::canonical;
+use pintle_guard::{HostCall, HostEvent, HostWhat};
+use pintle_process::ProcessStat;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -144,7 +144,7 @@ impl Sessions {
         it.told.ended = event.what == HostWhat::SessionEnd;
         it.told.transcripts.hear(event);
         it.told.parent = works_for(event).or(it.told.parent.take());
-        let goes_on = guard::is_blank_prompt(event) && it.prompts > 0;
+        let goes_on = pintle_guard::is_blank_prompt(event) && it.prompts > 0;
         let begins = matches!(event.what, HostWhat::Prompt { .. }) && !goes_on;
         it.prompts += u64::from(begins);
         let before = it.turn.clone();
@@ -286,7 +286,7 @@ impl KnownSession {
         if let Some(id) = &event.call {
             return id.clone();
         }
-        let content = domain::json::json!([self.told.session, tool.native, tool.arguments]);
+        let content = pintle_domain::json::json!([self.told.session, tool.native, tool.arguments]);
         let content = Uuid::new_v5(&TURNS, canonical(&content).as_bytes()).to_string();
         if self.calls.len() >= MAX_COUNTED {
             self.calls.clear();
@@ -334,7 +334,7 @@ impl HostSession {
 
     /// Whether its process still runs, and is known to run the host.
     fn runs_host(&self) -> bool {
-        let is_of = |pid: u32| guard::host(&self.host).is_some_and(|host| host_program::is_of(host, pid));
+        let is_of = |pid: u32| pintle_guard::host(&self.host).is_some_and(|host| host_program::is_of(host, pid));
         self.runs() && self.process.is_some_and(|(pid, _)| is_of(pid))
     }
 
@@ -349,8 +349,8 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    use domain::json::Object;
-    use guard::tools::ToolClass;
+    use pintle_domain::json::Object;
+    use pintle_guard::tools::ToolClass;
 
     fn event(turn: Option<&str>, call: Option<&str>, what: HostWhat) -> HostEvent {
         HostEvent {
@@ -381,7 +381,7 @@ mod tests {
         assert!(first.is_new && first.is_first_turn && first.workspace == Path::new("/w"));
         let call = at(&event(None, None, HostWhat::Tool(tool())));
         assert_eq!((&call.turn, call.is_new), (&first.turn, false));
-        let done = HostWhat::ToolDone { tool: tool(), result: domain::json::json!(null), failed: false };
+        let done = HostWhat::ToolDone { tool: tool(), result: pintle_domain::json::json!(null), failed: false };
         assert_eq!(at(&event(None, None, done)).call, call.call, "what came of it is about the same call");
         assert_ne!(at(&event(None, None, HostWhat::Tool(tool()))).call, call.call, "made again it is another one");
         let second = at(&prompt(None));
@@ -417,7 +417,7 @@ mod tests {
         let (first, next, on) = ((false, true, true), (false, false, true), (true, false, false));
         assert_eq!(prompts("qwen", &["x", "", "", "y", ""]), [first, on, on, next, on]);
         assert_eq!(prompts("qwen", &["", ""]), [first, on]);
-        for host in guard::HOSTS.iter().filter(|host| host.id != "qwen") {
+        for host in pintle_guard::HOSTS.iter().filter(|host| host.id != "qwen") {
             assert_eq!(prompts(host.id, &["x", "", "y"]), [first, next, next], "{}", host.id);
         }
     }

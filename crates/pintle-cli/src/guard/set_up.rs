@@ -5,9 +5,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use host::config::Env;
 use nix::unistd::geteuid;
 use pintle_hook::start::{START_FILE, Start};
+use pintle_host::config::Env;
 
 use super::places::{GuardPlaces, StartFlags, folder_of};
 

@@ -5,20 +5,22 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domain::approval::{Approval, PersonAnswer};
-use domain::hex::hex;
-use domain::id::TurnId;
-use domain::identity::Identity;
-use domain::json::{Value, canonical, json};
-use domain::shown_url::shown_url;
-use domain::tool::{ServerEntry, ToolCall};
-use doors::mcp::proxy::ProxyRules;
-use doors::mcp::stdio::ServerWay;
-use doors::mcp::{OnChange, PersonAsked, PinFinding, ToolDefinition, ToolDoor, ToolDoorHost, ToolFilter, ToolVisit};
-use engine::{Approvals, Asker, Dispatcher};
-use guard::clients::{ClientKnowledge, client_event};
-use host::config::{Env, ToolDoorConfig};
-use process::child::Launch;
+use pintle_domain::approval::{Approval, PersonAnswer};
+use pintle_domain::hex::hex;
+use pintle_domain::id::TurnId;
+use pintle_domain::identity::Identity;
+use pintle_domain::json::{Value, canonical, json};
+use pintle_domain::shown_url::shown_url;
+use pintle_domain::tool::{ServerEntry, ToolCall};
+use pintle_doors::mcp::proxy::ProxyRules;
+use pintle_doors::mcp::stdio::ServerWay;
+use pintle_doors::mcp::{
+    OnChange, PersonAsked, PinFinding, ToolDefinition, ToolDoor, ToolDoorHost, ToolFilter, ToolVisit,
+};
+use pintle_engine::{Approvals, Asker, Dispatcher};
+use pintle_guard::clients::{ClientKnowledge, client_event};
+use pintle_host::config::{Env, ToolDoorConfig};
+use pintle_process::child::Launch;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{mpsc, oneshot};
 
@@ -147,7 +149,7 @@ fn is_secret(name: &str) -> bool {
 /// How a server is started: with all that the client gave, but for what is Pintle's own secret.
 pub(crate) fn launch(command: &[OsString]) -> Launch {
     let names: Vec<String> = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
-    let env = process::child_environment(std::env::vars_os(), &Default::default(), &names, &Default::default());
+    let env = pintle_process::child_environment(std::env::vars_os(), &Default::default(), &names, &Default::default());
     Launch { argv: command.to_vec(), dir: None, vars: env.vars }
 }
 

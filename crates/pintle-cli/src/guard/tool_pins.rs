@@ -6,8 +6,8 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use doors::mcp::ToolPins;
-use store::file_lock::FileLock;
+use pintle_doors::mcp::ToolPins;
+use pintle_store::file_lock::FileLock;
 
 use super::host_files::text_of;
 use super::places::GuardPlaces;
@@ -84,8 +84,8 @@ impl PinFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::tool::Annotations;
-    use doors::mcp::{OnChange, ToolDefinition};
+    use pintle_domain::tool::Annotations;
+    use pintle_doors::mcp::{OnChange, ToolDefinition};
 
     #[test]
     fn what_is_pinned_is_kept_and_a_foreign_file_is_left() {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use guard::host::KnownVersions;
+use pintle_guard::host::KnownVersions;
 use tokio::process::Command;
 
 /// How long an agent has to say its version: some are slow starters, on a busy machine ten seconds.

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::approval::{Approval, PersonAnswer};
-use domain::checkpoint::{CheckpointKind, ObservedEvent};
-use domain::id::{AgentId, CallId, TurnId};
-use domain::identity::Identity;
-use domain::json::{Object, Value};
-use domain::shell::LastRead;
-use domain::tool::{ToolCall, ToolOutput};
-use engine::{Approvals, Asker, Dispatcher, Stopped};
-use guard::tools::{ToolClass, shell_texts};
-use guard::{Answer, AskWay, GuardHost, GuardRuling, HookInput, HostCall, HostEvent, HostWhat};
-use host::mounted::GUARD_CHANNEL;
 use jiff::Timestamp;
+use pintle_domain::approval::{Approval, PersonAnswer};
+use pintle_domain::checkpoint::{CheckpointKind, ObservedEvent};
+use pintle_domain::id::{AgentId, CallId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::{Object, Value};
+use pintle_domain::shell::LastRead;
+use pintle_domain::tool::{ToolCall, ToolOutput};
+use pintle_engine::{Approvals, Asker, Dispatcher, Stopped};
+use pintle_guard::tools::{ToolClass, shell_texts};
+use pintle_guard::{Answer, AskWay, GuardHost, GuardRuling, HookInput, HostCall, HostEvent, HostWhat};
 use pintle_hook::frame::{Question, Ruled};
+use pintle_host::mounted::GUARD_CHANNEL;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -136,7 +136,7 @@ impl Desk {
     /// What the hook says to its host.
     pub(crate) async fn answer(&self, asked: Asked<'_>) -> Ruled {
         let question = asked.question;
-        let Some(host) = guard::host(&question.host) else {
+        let Some(host) = pintle_guard::host(&question.host) else {
             return refused(question, &format!("the host `{}` is unknown", question.host));
         };
         let input = HookInput {
@@ -196,7 +196,7 @@ impl Desk {
         let session = self.sessions.of(&name);
         let process = session.as_ref().and_then(|session| session.process).map(|(pid, _)| pid);
         // A project's settings can set the environment of hooks: what the program itself says counts before it.
-        let packaged = || host_program::version_of_process(guard::host(event.host)?, process?);
+        let packaged = || host_program::version_of_process(pintle_guard::host(event.host)?, process?);
         let version = packaged().or_else(|| host_program::said_version(env));
         // A session that somebody resumed may run in another one than before.
         self.sessions.runs_in(&name, version.as_deref());
@@ -231,7 +231,7 @@ impl Desk {
 /// The refusal that the client would print by itself, with the cause beside it.
 fn refused(question: &Question, why: &str) -> Ruled {
     tracing::warn!("{} {}: refused: {why}", question.host, question.event);
-    let stdout = guard::panic_deny(&question.host, &question.event).as_bytes().to_vec();
+    let stdout = pintle_guard::panic_deny(&question.host, &question.event).as_bytes().to_vec();
     Ruled { exit: 0, stdout, stderr: format!("pintle: refused: {why}\n").into_bytes() }
 }
 

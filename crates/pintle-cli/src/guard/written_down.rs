@@ -6,8 +6,8 @@ use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use guard::transcript::{Transcript, TranscriptCall, transcript_calls};
-use store::foreign::{ForeignTexts, texts};
+use pintle_guard::transcript::{Transcript, TranscriptCall, transcript_calls};
+use pintle_store::foreign::{ForeignTexts, texts};
 
 use super::host_files::opened;
 use super::session_files::FileState;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use domain::hook::{Hook, HookState, Scope, Stages};
-use domain::id::EventId;
-use domain::matcher::RespondTools;
-use domain::record::{EventRuling, RecordLines};
+use pintle_domain::hook::{Hook, HookState, Scope, Stages};
+use pintle_domain::id::EventId;
+use pintle_domain::matcher::RespondTools;
+use pintle_domain::record::{EventRuling, RecordLines};
 
 use super::*;
 
@@ -66,8 +66,8 @@ fn what_stands_behind_a_wide_or_long_name_stands_where_it_does_behind_others() {
 
 #[test]
 fn why_a_tool_failed_stands_beside_it() {
-    use domain::checkpoint::{FinishedCall, RuntimeEvent};
-    use domain::tool::{ToolCall, ToolOutput};
+    use pintle_domain::checkpoint::{FinishedCall, RuntimeEvent};
+    use pintle_domain::tool::{ToolCall, ToolOutput};
     let call = ToolCall {
         id: "c".into(),
         tool: "read_file".into(),
@@ -101,7 +101,7 @@ fn why_a_tool_failed_stands_beside_it() {
 
 #[test]
 fn why_a_request_is_sent_again_is_read_once() {
-    use domain::checkpoint::runtime::RetryReason;
+    use pintle_domain::checkpoint::runtime::RetryReason;
     let timeline = Timeline::new(Vec::new(), false);
     let who = event(CheckpointKind::AfterTool, None, "", &[]).who;
     for (attempt, error) in [(1, "nobody answers"), (2, "nobody answers"), (3, "it is busy")] {
@@ -123,7 +123,7 @@ fn why_a_request_is_sent_again_is_read_once() {
 
 #[test]
 fn a_script_that_threw_is_said_to_have_thrown() {
-    use domain::fault::{Fault, ProtocolBreach};
+    use pintle_domain::fault::{Fault, ProtocolBreach};
     let fault = Fault::Protocol(ProtocolBreach::Threw("Error: broken".into()));
     let outcome = HookOutcome::Failed { fault, became: VerdictKind::Deny, took: Duration::ZERO };
     let line = hook_line(&Record::of(&hook("rule"), CheckpointKind::PreToolUse, outcome));

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use domain::json::{Object, json};
-use guard::coverage::GuardLevel;
-use guard::host::{AskSupport, InstallScope};
-use guard::measured::{GuardDoor, door_coverage};
-use guard::tools::ToolClass;
-use guard::{GuardHost, GuardRuling, HOSTS, HostCall, HostEvent, HostWhat, RulingWord};
+use pintle_domain::json::{Object, json};
+use pintle_guard::coverage::GuardLevel;
+use pintle_guard::host::{AskSupport, InstallScope};
+use pintle_guard::measured::{GuardDoor, door_coverage};
+use pintle_guard::tools::ToolClass;
+use pintle_guard::{GuardHost, GuardRuling, HOSTS, HostCall, HostEvent, HostWhat, RulingWord};
 
 const HEAD: &str = "\
 # Agents under guard
@@ -75,7 +75,7 @@ fn event(host: &'static GuardHost, what: HostWhat) -> HostEvent {
 fn says_prompts_twice(host: &'static GuardHost) -> bool {
     let prompt =
         |name: &str| HostEvent { event: name.to_owned(), ..event(host, HostWhat::Prompt { text: "x".to_owned() }) };
-    host.events.iter().any(|row| guard::is_sent_later(&prompt(row.name)))
+    host.events.iter().any(|row| pintle_guard::is_sent_later(&prompt(row.name)))
 }
 
 /// What becomes of `ruling` about `what`.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 
 use crate::model::Model;
 use crate::world::{World, shell};

@@ -9,10 +9,10 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use domain::json::{Value, json};
-use guard::coverage::GuardLevel;
-use guard::tools::ToolClass;
-use guard::trial::TrialCall;
+use pintle_domain::json::{Value, json};
+use pintle_guard::coverage::GuardLevel;
+use pintle_guard::tools::ToolClass;
+use pintle_guard::trial::TrialCall;
 
 use crate::model::{CHILD, Model};
 use crate::world::{World, shell};
@@ -44,7 +44,7 @@ const ASKED: &str = "asked";
 /// A person who answers the first question with `answer`, as soon as there is one. Nothing has run before that.
 pub(crate) fn person(world: &World, answer: &'static str) -> impl FnOnce() + Send + 'static {
     let around = world.surroundings();
-    let first = |text: &str| Some(domain::json::parse(text).ok()?.get(0)?.get("id")?.as_str()?.to_owned());
+    let first = |text: &str| Some(pintle_domain::json::parse(text).ok()?.get(0)?.get("id")?.as_str()?.to_owned());
     move || {
         thread::spawn(move || {
             let began = Instant::now();
@@ -136,7 +136,7 @@ fn delegate(id: &str) -> Option<TrialCall> {
 
 /// The agent has no tools of the class, and its row says so: then there is nothing to hold.
 fn there_is_none(id: &str, class: ToolClass) {
-    let rows = guard::host(id).unwrap().coverage;
+    let rows = pintle_guard::host(id).unwrap().coverage;
     assert_eq!(rows.iter().find(|row| row.class == class).unwrap().level, GuardLevel::Absent, "{id}");
 }
 

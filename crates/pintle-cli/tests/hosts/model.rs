@@ -5,8 +5,8 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use domain::json::{self, Value};
-use guard::trial::{TrialCall, TrialReply, TrialSaid, TrialWire};
+use pintle_domain::json::{self, Value};
+use pintle_guard::trial::{TrialCall, TrialReply, TrialSaid, TrialWire};
 
 /// What a model does before it says what comes first in its plan.
 type Before = Box<dyn FnOnce() + Send>;

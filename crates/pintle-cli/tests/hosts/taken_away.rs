@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use domain::json::{self, Value};
+use pintle_domain::json::{self, Value};
 
 use crate::model::Model;
 use crate::world::{World, shell};

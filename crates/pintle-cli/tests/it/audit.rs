@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
-use domain::checkpoint::CheckpointKind;
-use domain::execution::Execution;
-use domain::id::TenantId;
-use domain::json::Object;
-use domain::rule::{Decision, HandlerType};
 use jiff::Timestamp;
-use store::keyring::signing::SigningKey;
-use store::{Durability, StoreKeys, open_with};
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::execution::Execution;
+use pintle_domain::id::TenantId;
+use pintle_domain::json::Object;
+use pintle_domain::rule::{Decision, HandlerType};
+use pintle_store::keyring::signing::SigningKey;
+use pintle_store::{Durability, StoreKeys, open_with};
 
 use super::env::TestEnv;
 use super::run::{DONE, scripted};
@@ -70,7 +70,7 @@ fn the_newest_entries_a_line_each() {
     2023-11-14 22:13:49 UTC  record    pre_tool_use exec  block  no-rm  #29
     2023-11-14 22:13:50 UTC  record    pre_tool_use exec  allow  no-rm  #30
     ");
-    let body: domain::json::Value = serde_json::from_str(&env.raw(&["audit", "tail", "-n1", "--json"])).unwrap();
+    let body: pintle_domain::json::Value = serde_json::from_str(&env.raw(&["audit", "tail", "-n1", "--json"])).unwrap();
     assert_eq!((&body["seq"], &body["data"]["hook_name"]), (&30.into(), &"no-rm".into()));
     let unknown = env.pintle(&["audit", "tail", "--tenant", "defalt"]);
     assert!(unknown.code == Some(2) && unknown.err.contains("did you mean \"default\"?"), "{unknown}");

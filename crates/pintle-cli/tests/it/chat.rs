@@ -40,7 +40,7 @@ const STOPS: [&str; 2] = ["\u{1b}", "\u{3}"];
 /// An answer to `when` that goes on for minutes.
 fn endless(when: &str) -> String {
     let words: Vec<String> = (0..5000).map(|n| format!("word{n} ")).collect();
-    domain::json::json!({"when": {"contains": when}, "delay_ms": 20, "text": words}).to_string()
+    pintle_domain::json::json!({"when": {"contains": when}, "delay_ms": 20, "text": words}).to_string()
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn a_terminal_is_given_back_however_the_program_is_told_to_end() {
 #[test]
 fn a_terminal_that_goes_away_takes_the_turn_along() {
     let command = "exec 9>held; echo here >&9; sleep 977; true";
-    let call = domain::json::json!({"tool_calls": [{"name": "exec", "arguments": {"command": command}}]});
+    let call = pintle_domain::json::json!({"tool_calls": [{"name": "exec", "arguments": {"command": command}}]});
     let env = scripted(&call.to_string(), EXEC);
     mkfifo(&env.path("here/held"), Mode::S_IRWXU).unwrap();
     let mut chat = Tty::chat(&env, &[]);
@@ -224,7 +224,8 @@ fn a_conversation_goes_on_in_another_process() {
     let second = env.pintle(&["chat", "--session", "work"]);
     assert_eq!(second.code, Some(1), "{second}");
     assert_eq!(chat.leave().code, Some(0));
-    let listed: domain::json::Value = serde_json::from_str(&env.pintle(&["sessions", "list", "--json"]).out).unwrap();
+    let listed: pintle_domain::json::Value =
+        serde_json::from_str(&env.pintle(&["sessions", "list", "--json"]).out).unwrap();
     assert_eq!((&listed[0]["session_id"], &listed[0]["turns"]), (&"work".into(), &2.into()), "{listed}");
 }
 

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::json::json;
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{KeyValue, any_value};
 use opentelemetry_proto::tonic::metrics::v1::{metric, number_data_point};
 use opentelemetry_proto::tonic::trace::v1::Span;
+use pintle_domain::json::json;
+use pintle_testkit::http::{HttpStub, ReceivedRequest as Request, StubAnswer};
 use prost::Message as _;
-use testkit::http::{HttpStub, ReceivedRequest as Request, StubAnswer};
 use tokio::runtime::Runtime;
 
 use crate::env::{PINTLE, Seen, TestEnv};

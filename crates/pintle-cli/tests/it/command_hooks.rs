@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 
 use crate::env::TestEnv;
 use crate::rules_in_turns::stage::{Model, calls, runs, says, turn, whole_turn};
@@ -26,7 +26,7 @@ fn dumps(event: &str) -> String {
 /// What a command of [`dumps`] was given.
 fn dumped(env: &TestEnv, event: &str) -> Vec<Value> {
     let text = fs::read_to_string(env.path(&format!("here/{event}.jsonl"))).unwrap_or_default();
-    text.lines().map(|line| domain::json::parse(line).unwrap()).collect()
+    text.lines().map(|line| pintle_domain::json::parse(line).unwrap()).collect()
 }
 
 #[test]

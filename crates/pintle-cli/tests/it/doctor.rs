@@ -160,9 +160,9 @@ fn what_is_no_guard_fails_with_another_code() {
 fn json_counts_the_guards() {
     let env = with_hooks(&hook("guard", "command = ['no-such-guard']\nintercept = ['before_tool']"));
     let seen = env.pintle(&["doctor", "--json"]);
-    let found: domain::json::Value = serde_json::from_str(&seen.out).unwrap();
+    let found: pintle_domain::json::Value = serde_json::from_str(&seen.out).unwrap();
     assert_eq!(seen.code, Some(5));
-    assert_eq!(found["guards"], domain::json::json!({"armed": 0, "total": 1}));
+    assert_eq!(found["guards"], pintle_domain::json::json!({"armed": 0, "total": 1}));
     let guard = found["checks"].as_array().unwrap().iter().find(|check| check["what"] == "guard").unwrap();
     assert_eq!((&guard["name"], &guard["state"], &guard["step"]), (&"guard".into(), &"failed".into(), &"spawn".into()));
 }

@@ -1,6 +1,6 @@
 //! `pintle doctor` and the hooks of the store.
 
-use domain::store::Actor;
+use pintle_domain::store::Actor;
 
 use super::env::TestEnv;
 use super::secrets::{HOOK, on_terminal};

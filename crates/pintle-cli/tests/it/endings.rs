@@ -91,7 +91,7 @@ struct Working {
 impl Working {
     fn begin(command: &str) -> Self {
         let shell = "exec 9>held; sh -c 'echo here >&9; sleep 977; true'; true";
-        let call = domain::json::json!({"tool_calls": [{"name": "exec", "arguments": {"command": shell}}]});
+        let call = pintle_domain::json::json!({"tool_calls": [{"name": "exec", "arguments": {"command": shell}}]});
         let env = scripted(&format!("{call},{DONE}"), "tools = ['exec']\n");
         mkfifo(&env.path("here/held"), Mode::S_IRWXU).unwrap();
         let mut pintle = env.command(PINTLE);

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
+use pintle_store::keyring::signing::SigningKey;
+use pintle_store::{Durability, Store, StoreKeys, open_with};
 use regex::{Captures, Regex};
-use store::keyring::signing::SigningKey;
-use store::{Durability, Store, StoreKeys, open_with};
 
 /// Runs a program in a shell on a terminal of its own and answers its question there. Arguments: the answer, the program,
 /// its arguments; `eval` and a line are for the shell itself.

@@ -1,6 +1,6 @@
 //! What a folder may do that somebody merely works in, accepted or not. Each key by itself is tried in the crate `host`.
 
-use domain::json::Value;
+use pintle_domain::json::Value;
 
 use super::env::PINTLE;
 use super::mcp::results;

@@ -3,13 +3,13 @@
 mod corpus;
 mod tools;
 
-use domain::checkpoint::Duty;
-use domain::json::{Value, json};
+use pintle_domain::checkpoint::Duty;
+use pintle_domain::json::{Value, json};
 use std::time::Duration;
 
-use domain::rule::HookScope;
-use rules::builtin::starter;
-use sandbox::{Launcher, Sandbox, ScriptRun};
+use pintle_domain::rule::HookScope;
+use pintle_rules::builtin::starter;
+use pintle_sandbox::{Launcher, Sandbox, ScriptRun};
 
 /// Longer than any run takes that is meant to end by itself, on any machine.
 const PATIENT: Duration = Duration::from_secs(120);

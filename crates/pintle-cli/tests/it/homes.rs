@@ -5,7 +5,7 @@
 mod recipe;
 mod world;
 
-use domain::json::Value;
+use pintle_domain::json::Value;
 use regex::Regex;
 
 use self::world::{Kind, World, fixtures};

@@ -147,11 +147,11 @@ fn json_says_too_what_does_not_parse() {
     let env = TestEnv::new();
     env.user_config("[hooks\n");
     let lint = env.pintle(&["hooks", "lint", "--json"]);
-    let found: domain::json::Value = serde_json::from_str(&lint.out).unwrap();
+    let found: pintle_domain::json::Value = serde_json::from_str(&lint.out).unwrap();
     assert_eq!((lint.code, found.as_array().map(Vec::len)), (Some(2), Some(1)));
     assert_eq!((&found[0]["place"]["line"], &found[0]["path"]), (&1.into(), &"".into()));
     let doctor = env.pintle(&["doctor", "--json"]);
-    let found: domain::json::Value = serde_json::from_str(&doctor.out).unwrap();
+    let found: pintle_domain::json::Value = serde_json::from_str(&doctor.out).unwrap();
     assert_eq!((doctor.code, &found["guards"]["total"]), (Some(2), &0.into()));
     let check = &found["checks"][0];
     assert_eq!((&check["what"], &check["state"]), (&"configuration".into(), &"failed".into()));
@@ -212,7 +212,7 @@ fn rules_in_files_are_looked_at_wherever_they_are_named() {
     [root]/here/rules/a.toml:2:8: hook.0.name: duplicate hook name "good": [root]/config/pintle/hooks.d/a.toml has it, in a file of the same name; give each its own
     "#);
     let seen = env.pintle(&["hooks", "lint", "--json"]);
-    let found: domain::json::Value = serde_json::from_str(&seen.out).unwrap();
+    let found: pintle_domain::json::Value = serde_json::from_str(&seen.out).unwrap();
     let typo = found.as_array().unwrap().iter().find(|found| found["path"] == "hook.1.timeout").unwrap();
     let place = &typo["place"];
     assert_eq!((&place["line"], &place["column"]), (&12.into(), &1.into()));

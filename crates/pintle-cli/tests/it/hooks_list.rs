@@ -56,7 +56,10 @@ fn hooks_that_act_nowhere_are_listed_and_no_name_moves_the_terminal() {
     error: there is no hook "nope"
       hint: the hooks are no\u{1b}[2J, off, bad, pii-redactor
     "#);
-    let json: domain::json::Value = serde_json::from_str(&env.pintle(&["hooks", "list", "--json"]).out).unwrap();
+    let json: pintle_domain::json::Value = serde_json::from_str(&env.pintle(&["hooks", "list", "--json"]).out).unwrap();
     let last = json.as_array().unwrap().last().unwrap();
-    assert_eq!((&last["checkpoint"], last["hooks"].as_array().map(Vec::len)), (&domain::json::Value::Null, Some(2)));
+    assert_eq!(
+        (&last["checkpoint"], last["hooks"].as_array().map(Vec::len)),
+        (&pintle_domain::json::Value::Null, Some(2))
+    );
 }

@@ -24,7 +24,7 @@ fn passes(seen: &Seen) {
 /// The hook refuses what it is there to refuse, lets the rest pass, and is armed.
 fn guards(env: &TestEnv) {
     let ask = |command: &str| {
-        let input = domain::json::json!({ "command": command }).to_string();
+        let input = pintle_domain::json::json!({ "command": command }).to_string();
         env.pintle(&["hooks", "test", "guard", "--tool", "bash", "--input", &input])
     };
     let bad = ask("git push --force origin main");

@@ -10,7 +10,7 @@ read -r line; echo "$line" >asked; echo "$1"; cat >/dev/null"#;
 fn answering(result: &str, more: &str) -> TestEnv {
     let env = TestEnv::new();
     env.write("config/pintle/h.sh", ANSWERS);
-    let reply = domain::json::json!({"jsonrpc": "2.0", "id": 2, "result": serde_json::from_str::<domain::json::Value>(result).unwrap()});
+    let reply = pintle_domain::json::json!({"jsonrpc": "2.0", "id": 2, "result": serde_json::from_str::<pintle_domain::json::Value>(result).unwrap()});
     env.user_config(&format!(
         "[hooks.processes.h]\nenabled = true\ncommand = [\"sh\", \"h.sh\", '{reply}']\npair = false\n{more}\n"
     ));

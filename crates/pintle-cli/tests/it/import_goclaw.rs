@@ -1,6 +1,6 @@
 //! `pintle import goclaw`.
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 
 use super::env::TestEnv;
 
@@ -126,7 +126,7 @@ fn the_newer_layout_keeps_agents_apart() {
 #[test]
 fn a_server_is_read_too() {
     let env = with_agents();
-    let server = testkit::postgres::Server::start();
+    let server = pintle_testkit::postgres::Server::start();
     let url = server.fresh_database();
     let sql = format!(
         "CREATE TABLE agent_hooks (id UUID, tenant_id UUID, agent_ids UUID[], event TEXT, handler_type TEXT, scope TEXT,

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use domain::audit::{AuditKind, Verifier};
-use domain::id::TenantId;
-use domain::message::{Message, Role};
-use domain::session::{JournalEntry, ReleaseReason, Session};
-use domain::store::{RecordQuery, SessionKey, TenantScope};
-use domain::turn::{Fact, OUTCOME_UNKNOWN};
-use store::keyring::signing::{PUBLIC_KEY_FILE, PublicKeys};
+use pintle_domain::audit::{AuditKind, Verifier};
+use pintle_domain::id::TenantId;
+use pintle_domain::message::{Message, Role};
+use pintle_domain::session::{JournalEntry, ReleaseReason, Session};
+use pintle_domain::store::{RecordQuery, SessionKey, TenantScope};
+use pintle_domain::turn::{Fact, OUTCOME_UNKNOWN};
+use pintle_store::keyring::signing::{PUBLIC_KEY_FILE, PublicKeys};
 
 use super::env::{PINTLE, TestEnv};
 use super::run::scripted;
@@ -32,8 +32,8 @@ const WORDS: [&str; 9] = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
 
 /// Nine calls in three rounds, each of which leaves a line, and what the model says when one was cut.
 fn script() -> String {
-    let call = |word: &str| domain::json::json!({"name": "exec", "arguments": {"command": format!("echo {word} >>ran; echo {word}-done")}});
-    let replies = domain::json::json!([
+    let call = |word: &str| pintle_domain::json::json!({"name": "exec", "arguments": {"command": format!("echo {word} >>ran; echo {word}-done")}});
+    let replies = pintle_domain::json::json!([
         {"when": {"contains": "begin"}, "tool_calls": [call("a"), call("b"), call("c")]},
         {"when": {"tool_result": "c-done"}, "tool_calls": [call("d"), call("e"), call("f")]},
         {"when": {"tool_result": "f-done"}, "tool_calls": [call("g"), call("h"), call("i")]},
@@ -144,8 +144,8 @@ impl Life<'_> {
         self.check()
     }
 
-    fn store(&self) -> Arc<dyn store::Store> {
-        store::open("sqlite://pintle.db", &self.home(), store::Durability::Commit).unwrap()
+    fn store(&self) -> Arc<dyn pintle_store::Store> {
+        pintle_store::open("sqlite://pintle.db", &self.home(), pintle_store::Durability::Commit).unwrap()
     }
 
     /// Every call that began to run has its decision in the audit chain, and no chain has a break.
@@ -170,7 +170,7 @@ impl Life<'_> {
     }
 
     /// The permits of the decisions in the audit chains, which are whole.
-    fn decided(&self, store: &dyn store::Store) -> Vec<String> {
+    fn decided(&self, store: &dyn pintle_store::Store) -> Vec<String> {
         let keys = std::fs::read_to_string(self.home().join(PUBLIC_KEY_FILE)).unwrap_or_default();
         let keys = PublicKeys::parse(&keys).unwrap_or_default();
         let check = |kid: &str, message: &[u8], signature: &str| keys.verify(kid, message, signature);
@@ -178,7 +178,7 @@ impl Life<'_> {
         for tenant in store.audited().unwrap() {
             store.checkpoints(&tenant, 0, 100_000).unwrap().iter().for_each(|point| verifier.checkpoint(point));
             for entry in store.audit_entries(&tenant, 1, 100_000).unwrap() {
-                let body: domain::json::Value = serde_json::from_str(&entry.body).unwrap();
+                let body: pintle_domain::json::Value = serde_json::from_str(&entry.body).unwrap();
                 if entry.kind == AuditKind::Decision {
                     permits.extend(body["data"]["permit"].as_str().map(str::to_owned));
                 }

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use testkit::leftovers::{self, WAYS, alive};
+use pintle_testkit::leftovers::{self, WAYS, alive};
 
 use super::env::{PINTLE, TestEnv};
 use super::run::scripted;
@@ -22,9 +22,9 @@ fn mark() -> String {
 fn running(commands: &[String]) -> TestEnv {
     let calls: Vec<_> = commands
         .iter()
-        .map(|command| domain::json::json!({"name": "exec", "arguments": {"command": command, "timeout_s": 5}}))
+        .map(|command| pintle_domain::json::json!({"name": "exec", "arguments": {"command": command, "timeout_s": 5}}))
         .collect();
-    let asks = domain::json::json!({ "tool_calls": calls });
+    let asks = pintle_domain::json::json!({ "tool_calls": calls });
     scripted(&format!("{asks}, {}", super::run::DONE), EXEC)
 }
 

@@ -194,7 +194,7 @@ fn another_model_in_the_place_of_one_that_is_down_is_shown() {
 #[test]
 fn names_in_snapshots_are_those_of_the_hooks() {
     let env = thirty_hooks();
-    let json: domain::json::Value = serde_json::from_str(&env.raw(&["hooks", "list", "--json"])).unwrap();
+    let json: pintle_domain::json::Value = serde_json::from_str(&env.raw(&["hooks", "list", "--json"])).unwrap();
     let chains = json.as_array().unwrap();
     let names: BTreeSet<&str> = chains
         .iter()

@@ -1,6 +1,6 @@
 //! What a configuration says of models that bind their thoughts, down to the requests and the records.
 
-use domain::json::json;
+use pintle_domain::json::json;
 
 use crate::rules_in_turns::stage::{Model, calls, says, whole_turn};
 

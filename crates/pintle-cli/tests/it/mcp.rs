@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use domain::json::Value;
+use pintle_domain::json::Value;
 
 use super::env::{PINTLE, TestEnv};
 use super::reload::Chat;

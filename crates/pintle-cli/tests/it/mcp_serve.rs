@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 
 use super::env::{PINTLE, TestEnv};
 use super::mcp::installed;

@@ -3,9 +3,9 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
+use pintle_testkit::http::{HttpStub, StubAnswer};
 use sha2::{Digest as _, Sha256};
-use testkit::http::{HttpStub, StubAnswer};
 use tokio::runtime::Runtime;
 
 use super::env::{Seen, TestEnv};

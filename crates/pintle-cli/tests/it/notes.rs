@@ -2,12 +2,12 @@
 
 use std::process::Stdio;
 
-use domain::id::TenantId;
-use domain::json::{Value, json};
-use domain::session::JournalEntry;
-use domain::store::SessionKey;
-use domain::turn::Fact;
-use testkit::http::{HttpStub, StubAnswer};
+use pintle_domain::id::TenantId;
+use pintle_domain::json::{Value, json};
+use pintle_domain::session::JournalEntry;
+use pintle_domain::store::SessionKey;
+use pintle_domain::turn::Fact;
+use pintle_testkit::http::{HttpStub, StubAnswer};
 use tokio::runtime::Runtime;
 
 use crate::env::{PINTLE, TestEnv};
@@ -143,7 +143,8 @@ fn a_kill_takes_none_of_it() {
     program.args(["run", "--quiet", "--session", "s", "hello"]).stdin(Stdio::null()).stdout(Stdio::null());
     let mut child = program.spawn().unwrap();
     // The call's result is written down, and the model asked for the next step.
-    let store = store::open("sqlite://pintle.db", &env.path("data/pintle"), store::Durability::Commit).unwrap();
+    let store =
+        pintle_store::open("sqlite://pintle.db", &env.path("data/pintle"), pintle_store::Durability::Commit).unwrap();
     let key = SessionKey { tenant: TenantId::default_tenant(), session: "s".into() };
     let has_answer =
         || store.journal(&key).unwrap().iter().any(|entry| matches!(entry, JournalEntry::Turn(Fact::Answered { .. })));

@@ -1,6 +1,6 @@
 //! Hooks that only observe, at the end of a short run: they hear of it all the same.
 
-use domain::json::Value;
+use pintle_domain::json::Value;
 
 use crate::env::TestEnv;
 use crate::run::scripted;
@@ -70,7 +70,8 @@ fn the_next_short_run_sends_what_is_due_before_it_ends() {
     runs(&env);
     assert_eq!(rows(&env), [("error".to_owned(), 0)], "it failed, and is due again in a second");
     // Due now, whatever the clock says.
-    let store = store::open("sqlite://pintle.db", &env.path("data/pintle"), store::Durability::Commit).unwrap();
+    let store =
+        pintle_store::open("sqlite://pintle.db", &env.path("data/pintle"), pintle_store::Durability::Commit).unwrap();
     store.take_due("2099-01-01T00:00:00Z".parse().unwrap(), "2026-01-01T00:00:00Z".parse().unwrap(), 10).unwrap();
     drop(store);
     runs(&env);

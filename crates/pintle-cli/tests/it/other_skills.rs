@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 
 use super::env::TestEnv;
 use super::run::{DONE, scripted};

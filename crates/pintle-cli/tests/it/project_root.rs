@@ -1,6 +1,6 @@
 //! `exec` in a workspace whose root holds the configuration, as most projects have it.
 
-use domain::json::json;
+use pintle_domain::json::json;
 
 use super::env::TestEnv;
 use super::run::DONE;
@@ -21,7 +21,7 @@ fn commands_work_at_the_top_level_and_the_configuration_is_out_of_reach() {
     assert_eq!(seen.code, Some(0), "{seen}");
     let result = {
         let shown = env.raw(&["-c", config.to_str().unwrap(), "sessions", "show", "s", "--json"]);
-        let shown: domain::json::Value = serde_json::from_str(&shown).unwrap();
+        let shown: pintle_domain::json::Value = serde_json::from_str(&shown).unwrap();
         let messages = shown["messages"].as_array().unwrap().clone();
         let tool = messages.iter().find(|message| message["role"] == "tool").unwrap();
         tool["content"].as_str().unwrap().to_owned()

@@ -1,11 +1,11 @@
 //! The builtin `pii-redactor`, as it is shipped, in the sandbox in which it runs.
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
+use pintle_rules::builtin::builtins;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use regex::Regex;
-use rules::builtin::builtins;
 
 use crate::guards::{run, run_in, sandbox};
 

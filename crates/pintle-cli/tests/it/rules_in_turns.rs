@@ -1,6 +1,6 @@
 //! Rules at work in whole turns of the real program: the seven events, with what each is sent.
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 
 use self::stage::{Model, calls, dumped, dumps, history, runs, says, whole_turn};
 use crate::env::TestEnv;

@@ -111,7 +111,8 @@ fn json_prints_one_event_a_line_and_then_the_reply() {
     let env = scripted(&format!("{LISTS},{DONE}"), "");
     let seen = env.pintle(&["run", "--json", "hello"]);
     assert_eq!(seen.code, Some(0));
-    let lines: Vec<domain::json::Value> = seen.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<pintle_domain::json::Value> =
+        seen.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let kinds: Vec<&str> = lines.iter().map(|line| line["Kind"].as_str().unwrap()).collect();
     assert_eq!(kinds.first(), Some(&"turn_start"));
     assert_eq!(kinds[kinds.len() - 2..], ["turn_end", "reply"]);
@@ -119,7 +120,7 @@ fn json_prints_one_event_a_line_and_then_the_reply() {
         assert!(kinds.contains(&kind), "{kind} in {kinds:?}");
     }
     let reply = lines.last().unwrap();
-    assert_eq!(*reply, domain::json::json!({"Kind": "reply", "Payload": {"text": "All done.", "media": []}}));
+    assert_eq!(*reply, pintle_domain::json::json!({"Kind": "reply", "Payload": {"text": "All done.", "media": []}}));
     let members: Vec<&String> = lines[0].as_object().unwrap().keys().collect();
     assert_eq!(members, ["Kind", "Time", "Meta", "Payload"]);
 }
@@ -129,12 +130,13 @@ fn json_shows_the_call_that_was_refused_as_its_record_does() {
     let call = r#"{"tool_calls": [{"name": "list_dir", "arguments": {"path": "src", "note": "for ann@example.org"}}]}"#;
     let env = scripted(&format!("{call},{DONE}"), GUARD);
     let seen = env.pintle(&["run", "--json", "hello"]);
-    let lines = seen.out.lines().map(|line| serde_json::from_str::<domain::json::Value>(line).unwrap());
+    let lines = seen.out.lines().map(|line| serde_json::from_str::<pintle_domain::json::Value>(line).unwrap());
     let skipped: Vec<_> = lines.filter(|line| line["Kind"] == "tool_exec_skipped").collect();
     let [skipped] = skipped.as_slice() else { panic!("one call was refused: {seen}") };
-    let told = domain::json::json!({"arguments": {"path": "src", "note": "for [REDACTED]"}});
+    let told = pintle_domain::json::json!({"arguments": {"path": "src", "note": "for [REDACTED]"}});
     assert_eq!((&skipped["Payload"]["Tool"], &skipped["Payload"]["Call"]), (&"list_dir".into(), &told), "{seen}");
-    let why: domain::json::Value = serde_json::from_str(&env.raw(&["why", "--json", "--tool", "list_dir"])).unwrap();
+    let why: pintle_domain::json::Value =
+        serde_json::from_str(&env.raw(&["why", "--json", "--tool", "list_dir"])).unwrap();
     assert_eq!(why[0]["event"]["call"], told, "{why}");
 }
 
@@ -202,11 +204,11 @@ fn why_names_every_hook_with_what_was_compared() {
     assert!(seen.out.contains("guard              process  deny"), "{}", seen.out);
     let compared = "skipped: /listdir/ does not match `list_dir`; did you mean \"list_dir\"?";
     assert!(seen.out.contains(compared), "{}", seen.out);
-    let json: domain::json::Value =
+    let json: pintle_domain::json::Value =
         serde_json::from_str(&env.pintle(&["why", "--json", "--tool", "list_dir"]).out).unwrap();
     let hooks = json[0]["hooks"].as_array().unwrap();
     assert_eq!(hooks.len(), 2, "a line for every registered hook");
-    assert_eq!(hooks[0]["compared"], domain::json::json!({"pattern": "listdir", "value": "list_dir"}));
+    assert_eq!(hooks[0]["compared"], pintle_domain::json::json!({"pattern": "listdir", "value": "list_dir"}));
     assert_eq!((&hooks[1]["ran"], &hooks[1]["verdict"]), (&true.into(), &"deny".into()));
 }
 

@@ -1,7 +1,7 @@
 //! `pintle secrets rotate`.
 
-use domain::store::{Actor, RuleChange};
-use store::{Durability, open};
+use pintle_domain::store::{Actor, RuleChange};
+use pintle_store::{Durability, open};
 
 use super::env::{Seen, TestEnv};
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use domain::json::json;
+use pintle_domain::json::json;
 
 use super::env::{Seen, TestEnv};
 use super::mcp::results;

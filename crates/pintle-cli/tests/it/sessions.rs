@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::Stdio;
 
-use domain::id::TenantId;
-use domain::session::JournalEntry;
-use domain::store::SessionKey;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
+use pintle_domain::id::TenantId;
+use pintle_domain::session::JournalEntry;
+use pintle_domain::store::SessionKey;
 
 use super::env::{PINTLE, Seen, TestEnv};
 use super::run::{GUARD, scripted};
@@ -54,7 +54,7 @@ fn sessions_are_listed_a_page_at_a_time() {
     error: there is no session "tree"; did you mean "three"?
       hint: `pintle sessions list` shows them
     "#);
-    let json = |args: &[&str]| -> domain::json::Value {
+    let json = |args: &[&str]| -> pintle_domain::json::Value {
         serde_json::from_str(&env.pintle(&[&["sessions", "list", "--json"], args].concat()).out).unwrap()
     };
     assert_eq!(json(&[]).as_array().unwrap().len(), 3);
@@ -93,11 +93,12 @@ fn a_conversation_outlives_its_process() {
     assistant
       You are Ada.
     ");
-    let json: domain::json::Value =
+    let json: pintle_domain::json::Value =
         serde_json::from_str(&env.pintle(&["sessions", "show", "work", "--json"]).out).unwrap();
     assert_eq!(json["session"]["turns"], 2);
     assert_eq!(json["messages"].as_array().unwrap().len(), 4);
-    let list: domain::json::Value = serde_json::from_str(&env.pintle(&["sessions", "list", "--json"]).out).unwrap();
+    let list: pintle_domain::json::Value =
+        serde_json::from_str(&env.pintle(&["sessions", "list", "--json"]).out).unwrap();
     let keys: Vec<&str> = list.as_array().unwrap().iter().map(|row| row["session_id"].as_str().unwrap()).collect();
     assert_eq!(keys, ["other", "work"]);
     assert_eq!(env.pintle(&["sessions", "delete", "work"]).code, Some(0));
@@ -125,7 +126,8 @@ fn another_agents_conversation_is_sent_on_only_by_the_word_of_a_person() {
         refused.code == Some(1) && refused.err.contains("with the agent \"other\", not with \"main\""),
         "{refused}"
     );
-    let store = store::open("sqlite://pintle.db", &env.path("data/pintle"), store::Durability::Commit).unwrap();
+    let store =
+        pintle_store::open("sqlite://pintle.db", &env.path("data/pintle"), pintle_store::Durability::Commit).unwrap();
     let key = SessionKey { tenant: TenantId::default_tenant(), session: "work".into() };
     let opened = store.journal(&key).unwrap().into_iter().filter_map(|entry| match entry {
         JournalEntry::Opened { by, .. } => by.split_once(", ").map(|(_, more)| more.to_owned()),
@@ -187,8 +189,7 @@ fn bad_input_says_what_is_wrong() {
 
 #[test]
 fn one_process_at_a_time_works_on_a_session() {
-    let call =
-        domain::json::json!({"tool_calls": [{"name": "exec", "arguments": {"command": "echo in >begun; cat gate"}}]});
+    let call = pintle_domain::json::json!({"tool_calls": [{"name": "exec", "arguments": {"command": "echo in >begun; cat gate"}}]});
     let env = scripted(&format!("{call},{{\"text\": \"done\"}}"), "tools = ['exec']\n");
     for fifo in ["begun", "gate"] {
         mkfifo(&env.path("here").join(fifo), Mode::S_IRWXU).unwrap();
@@ -203,7 +204,8 @@ fn one_process_at_a_time_works_on_a_session() {
         assert_eq!((seen.code, seen.out.as_str()), (Some(1), ""), "{args:?}");
         assert!(seen.err.contains(&env.redact(&in_use)), "{args:?}: {}", seen.err);
     }
-    let list: domain::json::Value = serde_json::from_str(&env.pintle(&["sessions", "list", "--json"]).out).unwrap();
+    let list: pintle_domain::json::Value =
+        serde_json::from_str(&env.pintle(&["sessions", "list", "--json"]).out).unwrap();
     assert_eq!(list[0]["held_by"].as_str().map(str::to_owned), Some(env.redact(&format!("process {}", first.id()))));
     // Another session is free.
     assert_eq!(env.pintle(&["run", "--quiet", "--session", "t", "--agent", "mian", "x"]).code, Some(2));
@@ -235,7 +237,8 @@ fn what_a_sub_agent_brings_too_late_waits_in_the_session() {
     assert_eq!(env.pintle(&["sessions", "list", "--all"]).out.lines().count(), 4);
     let seen = env.pintle(&["sessions", "resume", "--quiet", "s"]);
     assert_eq!((seen.code, seen.out.as_str()), (Some(0), "It is three.\n"), "{}", seen.err);
-    let json: domain::json::Value = serde_json::from_str(&env.pintle(&["sessions", "list", "--json"]).out).unwrap();
+    let json: pintle_domain::json::Value =
+        serde_json::from_str(&env.pintle(&["sessions", "list", "--json"]).out).unwrap();
     let child = json.as_array().unwrap().iter().find(|row| row["parent"] == "s").unwrap()["session_id"].clone();
     let child = child.as_str().unwrap();
     assert!(child.starts_with("s/spawn:helper:"), "{child}");
@@ -259,9 +262,9 @@ fn a_sub_agent_of_a_killed_program_goes_on_with_its_session() {
         let mut run = env.command(PINTLE);
         run.args(["run", "--quiet", "--session", "s", "please"]);
         let mut run = run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let row = |of: &str| -> domain::json::Value {
+        let row = |of: &str| -> pintle_domain::json::Value {
             let list = env.raw(&["sessions", "list", "--json"]);
-            let rows: domain::json::Value = serde_json::from_str(&list).unwrap_or_default();
+            let rows: pintle_domain::json::Value = serde_json::from_str(&list).unwrap_or_default();
             rows.as_array().into_iter().flatten().find(|row| row["agent_id"] == of).cloned().unwrap_or_default()
         };
         while row("helper")["open_turn"].is_null() {}
@@ -295,7 +298,8 @@ fn an_interrupt_stops_sub_agents_that_are_waited_for() {
     kill(Pid::from_raw(run.id().try_into().unwrap()), Signal::SIGINT).unwrap();
     let output = run.wait_with_output().unwrap();
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(130), &b"I asked.\n"[..]));
-    let list: domain::json::Value = serde_json::from_str(&env.pintle(&["sessions", "list", "--json"]).out).unwrap();
+    let list: pintle_domain::json::Value =
+        serde_json::from_str(&env.pintle(&["sessions", "list", "--json"]).out).unwrap();
     let ends: Vec<&str> = list.as_array().unwrap().iter().map(|row| row["last_end"].as_str().unwrap()).collect();
     assert_eq!(ends.len(), 2);
     assert!(list.as_array().unwrap().iter().all(|row| row["open_turn"].is_null()), "{list}");
@@ -342,7 +346,8 @@ fn the_lines_of_a_sub_agent_stand_further_in() {
 
 /// What the journal of the session `key` says of who opened it, behind the process.
 fn openings(env: &TestEnv, key: &str) -> Vec<String> {
-    let store = store::open("sqlite://pintle.db", &env.path("data/pintle"), store::Durability::Commit).unwrap();
+    let store =
+        pintle_store::open("sqlite://pintle.db", &env.path("data/pintle"), pintle_store::Durability::Commit).unwrap();
     let key = SessionKey { tenant: TenantId::default_tenant(), session: key.into() };
     let opened = store.journal(&key).unwrap().into_iter().filter_map(|entry| match entry {
         JournalEntry::Opened { by, .. } => by.split_once(", ").map(|(_, more)| env.redact(more)),

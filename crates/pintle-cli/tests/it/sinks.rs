@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use domain::id::{TenantId, TurnId};
-use domain::identity::Identity;
-use domain::json::{Value, json};
-use domain::session::JournalEntry;
-use domain::store::SessionKey;
-use domain::tool::{Digest, ToolCall};
-use domain::turn::Fact;
 use jiff::Timestamp;
-use rules::builtin::builtins;
+use pintle_domain::id::{TenantId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::{Value, json};
+use pintle_domain::session::JournalEntry;
+use pintle_domain::store::SessionKey;
+use pintle_domain::tool::{Digest, ToolCall};
+use pintle_domain::turn::Fact;
+use pintle_rules::builtin::builtins;
 
 use crate::env::TestEnv;
 use crate::rules_in_turns::stage::{Model, command, runs, says, script};
@@ -194,7 +194,8 @@ fn an_argument_that_was_redacted_is_nowhere_behind_the_gate() {
     check(&with, &without);
     assert_eq!(text(&env, "here/ran"), "[REDACTED_EMAIL] [REDACTED_PHONE]\n".repeat(2));
     let key = SessionKey { tenant: TenantId::default_tenant(), session: "s".into() };
-    let store = store::open("sqlite://pintle.db", &env.path("data/pintle"), store::Durability::Commit).unwrap();
+    let store =
+        pintle_store::open("sqlite://pintle.db", &env.path("data/pintle"), pintle_store::Durability::Commit).unwrap();
     let journal = store.journal(&key).unwrap();
     check_permits(&journal);
     let kept = json!(journal).to_string();

@@ -50,33 +50,33 @@ fn a_list_shows_hooks_in_running_order_and_what_is_wrong() {
     [root]/config/pintle/skills/beta/hooks/hooks.json:1:36: error E8: `file` is to name a `.md` file in `hooks/`; "../a.md" holds a `/`
       not enabled: gamma
     "#);
-    let list: domain::json::Value =
+    let list: pintle_domain::json::Value =
         serde_json::from_str(&env.raw(&["skills", "list", "--json", "--agent", "main"])).unwrap();
     let list = &list[0];
-    assert_eq!((list["agent"].as_str(), &list["not_enabled"]), (Some("main"), &domain::json::json!(["gamma"])));
-    let hook = domain::json::json!({
+    assert_eq!((list["agent"].as_str(), &list["not_enabled"]), (Some("main"), &pintle_domain::json::json!(["gamma"])));
+    let hook = pintle_domain::json::json!({
         "name": "one", "timing": "after_tool_call", "role": "system", "persistent": false, "tool_filter": ["read_file"],
         "bytes": 13,
     });
     let alpha = &list["skills"][1];
     assert_eq!((&alpha["hooks"][0], alpha["description"].as_str()), (&hook, Some("Does the first thing.")));
-    let found = domain::json::json!({
+    let found = pintle_domain::json::json!({
         "code": "E8", "severity": "error", "skill": "beta",
         "file": env.path("config/pintle/skills/beta/hooks/hooks.json"), "line": 1, "column": 36, "path": "/hooks/0/file",
         "expected": "the name of a .md file in hooks/", "got": "name", "nearest": null,
         "message": "`file` is to name a `.md` file in `hooks/`; \"../a.md\" holds a `/`",
     });
-    assert_eq!(list["findings"], domain::json::json!([found]));
+    assert_eq!(list["findings"], pintle_domain::json::json!([found]));
 }
 
 #[test]
 fn hooks_of_skills_are_listed_with_all_others_and_how_they_stand() {
     let env = with_skills();
-    let list: domain::json::Value = serde_json::from_str(&env.raw(&["hooks", "list", "--json"])).unwrap();
-    let rows = |checkpoint: domain::json::Value| -> Vec<(String, bool, Option<String>)> {
+    let list: pintle_domain::json::Value = serde_json::from_str(&env.raw(&["hooks", "list", "--json"])).unwrap();
+    let rows = |checkpoint: pintle_domain::json::Value| -> Vec<(String, bool, Option<String>)> {
         let chain = list.as_array().unwrap().iter().find(|chain| chain["checkpoint"] == checkpoint).unwrap();
         let of_skills = chain["hooks"].as_array().unwrap().iter().filter(|hook| hook["family"] == "skill");
-        let told = |hook: &domain::json::Value, key: &str| hook[key].as_str().map(str::to_owned);
+        let told = |hook: &pintle_domain::json::Value, key: &str| hook[key].as_str().map(str::to_owned);
         of_skills
             .map(|hook| (told(hook, "hook").unwrap(), hook.get("proven_at").is_some(), told(hook, "unproven")))
             .collect()
@@ -84,7 +84,7 @@ fn hooks_of_skills_are_listed_with_all_others_and_how_they_stand() {
     let good = |name: &str| (name.to_owned(), true, None);
     assert_eq!(rows("after_tool_call".into()), [good("skill:beta/good"), good("skill:alpha/one")]);
     assert_eq!(rows("after_user_input".into()), [good("skill:alpha/tone")]);
-    let [(name, false, Some(why))] = &rows(domain::json::Value::Null)[..] else { panic!("{list}") };
+    let [(name, false, Some(why))] = &rows(pintle_domain::json::Value::Null)[..] else { panic!("{list}") };
     assert!(name == "beta" && why.contains("error E8: `file` is to name a `.md` file"), "{why}");
     let text = env.pintle(&["hooks", "list"]).out;
     let line = text.lines().find(|line| line.contains("alpha/tone")).unwrap_or_else(|| panic!("{text}"));
@@ -122,7 +122,7 @@ fn a_linter_says_everything_and_fails_on_errors() {
     "#);
     let codes = |args: &[&str]| {
         let seen = env.pintle(&[&["skills", "lint", "--json"], args].concat());
-        let found: Vec<domain::json::Value> = serde_json::from_str(&seen.out).unwrap_or_default();
+        let found: Vec<pintle_domain::json::Value> = serde_json::from_str(&seen.out).unwrap_or_default();
         let codes: Vec<&str> = found.iter().filter_map(|finding| finding["code"].as_str()).collect();
         (codes.join(" "), seen.code.unwrap())
     };
@@ -182,7 +182,7 @@ fn the_examples_are_in_order() {
     env.user_config(&format!("[agents.main]\n{tools}skills = {names:?}\n[skills]\ndir = '../pintle-skills'\n"));
     let lint = env.pintle(&["skills", "lint", "--strict", "--agent", "main"]);
     assert_eq!(lint, Seen { code: Some(0), out: String::new(), err: "no mistakes\n".into() });
-    let list: domain::json::Value = serde_json::from_str(&env.raw(&["skills", "list", "--json"])).unwrap();
+    let list: pintle_domain::json::Value = serde_json::from_str(&env.raw(&["skills", "list", "--json"])).unwrap();
     for skill in list[0]["skills"].as_array().unwrap() {
         assert!(skill["description"].is_string() && !skill["hooks"].as_array().unwrap().is_empty(), "{skill}");
     }
@@ -286,8 +286,8 @@ fn skills_of_a_file_that_nobody_accepted_are_left_out() {
     env.found_config("[agents.main]\nskills = ['alpha']\n[skills]\ndir = 'skills'\n");
     env.write("here/skills/alpha/SKILL.md", "---\ndescription: Obey me.\n---\n");
     env.write("here/skills/alpha/hooks/a.md", "Obey me.");
-    let list: domain::json::Value = serde_json::from_str(&env.raw(&["skills", "list", "--json"])).unwrap();
-    assert_eq!(list[0]["skills"], domain::json::json!([]));
+    let list: pintle_domain::json::Value = serde_json::from_str(&env.raw(&["skills", "list", "--json"])).unwrap();
+    assert_eq!(list[0]["skills"], pintle_domain::json::json!([]));
     let seen = env.pintle(&["run", "hello"]);
     assert!(seen.err.contains("agents.main (skills)") && seen.err.contains("1 message, 4 tools"), "{}", seen.err);
     let seen = env.pintle(&["skills", "lint"]);
@@ -326,7 +326,7 @@ fn skills_come_from_several_folders_and_by_globs() {
     }
     env.write("home/.agents/skills/shared-none/readme.txt", "no skill");
     let seen = env.pintle(&["skills", "list", "--json"]);
-    let list: domain::json::Value = serde_json::from_str(&seen.out).unwrap();
+    let list: pintle_domain::json::Value = serde_json::from_str(&seen.out).unwrap();
     let found: Vec<String> = list[0]["skills"]
         .as_array()
         .unwrap()
@@ -343,7 +343,7 @@ fn skills_come_from_several_folders_and_by_globs() {
             "twin config/pintle/skills/twin",
         ]
     );
-    assert_eq!(list[0]["findings"], domain::json::json!([]));
+    assert_eq!(list[0]["findings"], pintle_domain::json::json!([]));
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use domain::json::{Value, json};
-use testkit::http::{HttpStub, StubAnswer};
+use pintle_domain::json::{Value, json};
+use pintle_testkit::http::{HttpStub, StubAnswer};
 
 use super::env::{PINTLE, Seen, TestEnv};
 use super::run::{GUARD, MODEL, scripted};

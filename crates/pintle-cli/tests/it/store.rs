@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use domain::store::{Actor, RuleChange};
-use store::{Durability, open};
+use pintle_domain::store::{Actor, RuleChange};
+use pintle_store::{Durability, open};
 
 use super::env::{Seen, TestEnv};
 use super::rules_in_turns::stage::{Model, runs, says, turn};

@@ -7,7 +7,7 @@ mod guide;
 mod history;
 mod testing;
 
-use domain::json::Value;
+use pintle_domain::json::Value;
 
 use super::env::{PINTLE, Seen, TestEnv};
 use super::run::scripted;

@@ -91,7 +91,7 @@ fn a_change_of_a_file_with_a_relative_path_is_noticed() {
 #[test]
 fn on_a_terminal_an_answer_of_run_is_shown_as_it_arrives() {
     let words: Vec<String> = (0..5000).map(|n| format!("word{n} ")).collect();
-    let env = scripted(&domain::json::json!({"delay_ms": 20, "text": words}).to_string(), "");
+    let env = scripted(&pintle_domain::json::json!({"delay_ms": 20, "text": words}).to_string(), "");
     let mut run = Tty::of(&env, "", &["run", "--session", "s", "hello"]);
     run.until("word3 ");
     run.press("\u{3}");

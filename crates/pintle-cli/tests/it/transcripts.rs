@@ -9,8 +9,8 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use domain::checkpoint::runtime::RUNTIME_KINDS;
-use domain::checkpoint::{CHECKPOINTS, CheckpointKind, Duty};
+use pintle_domain::checkpoint::runtime::RUNTIME_KINDS;
+use pintle_domain::checkpoint::{CHECKPOINTS, CheckpointKind, Duty};
 
 mod asked;
 mod normal;
@@ -100,7 +100,8 @@ fn missing<'a>(texts: &str, wanted: impl IntoIterator<Item = &'a str>) -> Vec<&'
 fn every_checkpoint_occurs() {
     let (calls, events) = (all(".calls.txt"), all(".events.txt"));
     for row in &CHECKPOINTS {
-        let method = dialects::process::wire::method(row.kind).map(|method| format!(r#""method":"{method}","params""#));
+        let method =
+            pintle_dialects::process::wire::method(row.kind).map(|method| format!(r#""method":"{method}","params""#));
         let is_sent = method.is_some_and(|method| calls.contains(&method));
         // One event reaches all kinds of rules, or it is of no concern to any.
         let ruled = [".command.txt", ".http.txt"]

@@ -143,10 +143,10 @@ fn the_agent_cannot_accept_anything() {
     );
     let calls = [format!("{PINTLE} trust clone"), accept, away].map(|command| {
         let command = format!("cd {}; {command}", env.path("here").display());
-        domain::json::json!({"tool_calls": [{"name": "exec", "arguments": {"command": command}}]})
+        pintle_domain::json::json!({"tool_calls": [{"name": "exec", "arguments": {"command": command}}]})
     });
-    let replies: Vec<_> = calls.into_iter().chain([domain::json::json!({"text": "done"})]).collect();
-    env.write("config/pintle/script.json", &domain::json::json!({ "replies": replies }).to_string());
+    let replies: Vec<_> = calls.into_iter().chain([pintle_domain::json::json!({"text": "done"})]).collect();
+    env.write("config/pintle/script.json", &pintle_domain::json::json!({ "replies": replies }).to_string());
     env.write("config/pintle/eye.sh", EYE);
     env.user_config(PLAYED);
     let run = env.pintle(&["run", "go"]);
@@ -154,7 +154,7 @@ fn the_agent_cannot_accept_anything() {
     let results = std::fs::read_to_string(env.path("config/pintle/results")).unwrap();
     let said: Vec<String> = results
         .lines()
-        .map(|line| serde_json::from_str::<domain::json::Value>(line).unwrap())
+        .map(|line| serde_json::from_str::<pintle_domain::json::Value>(line).unwrap())
         .map(|frame| env.redact(frame["params"]["result"]["for_llm"].as_str().unwrap()))
         .collect();
     insta::assert_snapshot!(said.join("\n---\n"), @r#"

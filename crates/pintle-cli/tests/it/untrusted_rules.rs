@@ -113,8 +113,9 @@ fn a_rule_that_no_row_stands_for_can_be_looked_at() {
     warning: [root]/config/pintle/hooks.d/rules.toml:1:1: hook.0: hook: skript handler not allowed: hook.unknown_handler_type (did you mean "script"?)
     error: there is no hook "gaurd"; did you mean "guard"?
     "#);
-    let json: domain::json::Value = serde_json::from_str(&env.raw(&["hooks", "show", "guard", "--json"])).unwrap();
-    assert_eq!((&json["state"], &json["priority"]), (&"broken".into(), &domain::json::Value::Null));
+    let json: pintle_domain::json::Value =
+        serde_json::from_str(&env.raw(&["hooks", "show", "guard", "--json"])).unwrap();
+    assert_eq!((&json["state"], &json["priority"]), (&"broken".into(), &pintle_domain::json::Value::Null));
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! `pintle why`: which turn, which event, and every word of it.
 
-use domain::checkpoint::CheckpointKind;
-use domain::identity::Identity;
-use domain::record::{EventRecord, EventRuling, RecordLines};
-use domain::verdict::VerdictKind;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::identity::Identity;
+use pintle_domain::record::{EventRecord, EventRuling, RecordLines};
+use pintle_domain::verdict::VerdictKind;
 
 use super::env::{BEFORE_TOOL, PINTLE, TestEnv, answering};
 use super::run::scripted;
@@ -41,8 +41,8 @@ fn long_turn(paths: impl Fn(usize) -> &'static str) -> TestEnv {
     let of_keys = format!("{BEFORE_TOOL}keys*");
     env.write("config/pintle/refuses.sh", &refusing(&of_keys, "keys stay where they are"));
     let calls = (0..20).map(|round| {
-        let arguments = domain::json::json!({ "path": paths(round), "depth": round });
-        domain::json::json!({ "tool_calls": [{ "name": "list_dir", "arguments": arguments }] }).to_string()
+        let arguments = pintle_domain::json::json!({ "path": paths(round), "depth": round });
+        pintle_domain::json::json!({ "tool_calls": [{ "name": "list_dir", "arguments": arguments }] }).to_string()
     });
     let replies: Vec<String> = calls.chain([DONE.to_owned()]).collect();
     env.write("config/pintle/replies.json", &format!("{{\"replies\": [{}]}}", replies.join(", ")));
@@ -113,9 +113,9 @@ fn the_newest_turn_is_named_even_if_it_asked_no_hook() {
 
     -v shows every hook at every event, with the ids for `pintle why EVENT_ID`
     ");
-    let json: domain::json::Value = serde_json::from_str(&env.pintle(&["why", "--json"]).out).unwrap();
+    let json: pintle_domain::json::Value = serde_json::from_str(&env.pintle(&["why", "--json"]).out).unwrap();
     let [end] = json.as_array().unwrap().as_slice() else { panic!("one event: {json}") };
-    assert_eq!((&end["event"]["event"], &end["hooks"]), (&"turn_end".into(), &domain::json::json!([])));
+    assert_eq!((&end["event"]["event"], &end["hooks"]), (&"turn_end".into(), &pintle_domain::json::json!([])));
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn what_was_refused_to_a_sub_agent_belongs_to_the_turn_that_it_worked_for() {
          command = ['sh', 'refuses.sh']\nintercept = ['before_tool']\nmatcher = '^list_dir$'\npair = false\n",
     );
     for tool in ["delegate", "spawn"] {
-        let gives = domain::json::json!({"when": {"contains": "please"},
+        let gives = pintle_domain::json::json!({"when": {"contains": "please"},
             "tool_calls": [{"name": tool, "arguments": {"agent": "helper", "task": "look"}}]});
         let done = r#"{"text": "Done.", "repeat": true}"#;
         env.write("config/pintle/replies.json", &format!("{{\"replies\": [{gives}, {looks}, {done}]}}"));
@@ -180,7 +180,7 @@ fn a_tool_is_found_as_the_model_wrote_it() {
 fn an_event_is_one_or_none_or_several() {
     let env = refused("no");
     let output = env.command(PINTLE).args(["why", "--json"]).output().unwrap();
-    let json: domain::json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let json: pintle_domain::json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let ids: Vec<String> =
         json.as_array().unwrap().iter().map(|each| each["event"]["event_id"].as_str().unwrap().into()).collect();
     let (first, last) = (ids.first().unwrap(), ids.last().unwrap());
@@ -228,7 +228,9 @@ fn of_very_many_candidates_the_first_and_the_last_are_named_and_the_rest_is_not_
     let env = TestEnv::new();
     env.user_config("[agents.main]\n");
     let ambiguous = |events: usize| {
-        let store = store::open("sqlite://pintle.db", &env.path("data/pintle"), store::Durability::Commit).unwrap();
+        let store =
+            pintle_store::open("sqlite://pintle.db", &env.path("data/pintle"), pintle_store::Durability::Commit)
+                .unwrap();
         let records = (0..events).map(|n| EventRecord {
             event_id: format!("m{events}-{n:03}").as_str().into(),
             at: jiff::Timestamp::now(),
@@ -272,7 +274,8 @@ fn of_many_blocked_calls_the_newest_are_shown() {
 fn sessions_calls_times_and_hooks_choose_what_is_explained() {
     let env = refused("no");
     let calls = |id: &str| {
-        let call = domain::json::json!({"tool_calls": [{"id": id, "name": "list_dir", "arguments": {"path": id}}]});
+        let call =
+            pintle_domain::json::json!({"tool_calls": [{"id": id, "name": "list_dir", "arguments": {"path": id}}]});
         env.write("config/pintle/replies.json", &format!("{{\"replies\": [{call}, {DONE}]}}"));
         assert_eq!(env.pintle(&["run", "--quiet", "--session", "trip", "hello"]).out, "Done.\n");
     };
@@ -289,7 +292,7 @@ fn sessions_calls_times_and_hooks_choose_what_is_explained() {
         seen.out.contains("call_one") && !seen.out.contains("call_two") && !seen.out.contains("turn_end"),
         "{seen}"
     );
-    let json: domain::json::Value = serde_json::from_str(&env.raw(&["why", "call_one", "--json"])).unwrap();
+    let json: pintle_domain::json::Value = serde_json::from_str(&env.raw(&["why", "call_one", "--json"])).unwrap();
     let about = json.as_array().unwrap().iter().all(|each| each["event"]["tool_call_id"] == "call_one");
     assert!(about && json[0]["event"]["tool_call_id"] == "call_one", "{json}");
     // A hook is every event that it was asked at, newest first, in whatever turn.
@@ -370,7 +373,8 @@ fn texts_of_skills_and_what_was_held_back_of_a_history_are_explained() {
     insta::assert_snapshot!(env.pintle(&["run", "hello"]));
     insta::assert_snapshot!(env.pintle(&["why", "-v"]));
 
-    let store = store::open("sqlite://pintle.db", &env.path("data/pintle"), store::Durability::Commit).unwrap();
+    let store =
+        pintle_store::open("sqlite://pintle.db", &env.path("data/pintle"), pintle_store::Durability::Commit).unwrap();
     let withheld = EventRecord {
         event_id: "e1".into(),
         at: jiff::Timestamp::now(),

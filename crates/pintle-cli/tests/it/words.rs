@@ -21,7 +21,7 @@ fn a_question_whose_turn_is_over_waits_no_more() {
     assert!(list.lines().count() >= 2 && !list.contains("waiting"), "{list}");
     let denied = of_turn(&["why", "--denied"]);
     assert!(denied.contains("a person was asked, and the question is over: it did not run"), "{denied}");
-    let turns: domain::json::Value = serde_json::from_str(&env.raw(&["why", "--list", "--json"])).unwrap();
+    let turns: pintle_domain::json::Value = serde_json::from_str(&env.raw(&["why", "--list", "--json"])).unwrap();
     let first = turns.as_array().unwrap().last().unwrap()["turn_id"].as_str().unwrap().to_owned();
     let why = of_turn(&["why", &first]);
     assert!(why.contains("1 no longer waiting") && !why.contains("waiting for a person"), "{why}");

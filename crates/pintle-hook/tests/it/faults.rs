@@ -211,7 +211,11 @@ fn a_host_that_ends_its_hook_gets_the_refusal_first() {
         kill(pid, signal).unwrap();
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{signal}");
-        assert_eq!(String::from_utf8(output.stdout).unwrap(), guard::panic_deny("claude", "PreToolUse"), "{signal}");
+        assert_eq!(
+            String::from_utf8(output.stdout).unwrap(),
+            pintle_guard::panic_deny("claude", "PreToolUse"),
+            "{signal}"
+        );
         daemon.join().unwrap();
     }
 }
@@ -249,7 +253,7 @@ fn whoever_reads_no_text_for_people_gets_the_refusal_all_the_same() {
     nix::fcntl::fcntl(&full, nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::empty())).unwrap();
     let child = world.command(LONG).stderr(Stdio::from(full)).spawn().unwrap();
     let left = finish(child, PAYLOAD.as_bytes());
-    assert_eq!((left.code, left.stdout.as_str()), (Some(0), guard::panic_deny("claude", "PreToolUse")));
+    assert_eq!((left.code, left.stdout.as_str()), (Some(0), pintle_guard::panic_deny("claude", "PreToolUse")));
     drop(unread);
 }
 
@@ -283,7 +287,7 @@ fn a_host_that_never_ends_its_input_gets_the_refusal() {
     let stdin = child.stdin.take();
     let output = child.wait_with_output().unwrap();
     drop(stdin);
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), guard::panic_deny("claude", "PreToolUse"));
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), pintle_guard::panic_deny("claude", "PreToolUse"));
 }
 
 #[test]
@@ -351,5 +355,5 @@ fn an_event_that_cannot_be_refused_gets_silence_or_its_document() {
     let mut command = world.command(LONG);
     command.args(["--event", "SessionEnd"]);
     let left = finish(command.spawn().unwrap(), b"{}");
-    assert_eq!((left.code, left.stdout.as_str()), (Some(0), guard::panic_deny("claude", "SessionEnd")));
+    assert_eq!((left.code, left.stdout.as_str()), (Some(0), pintle_guard::panic_deny("claude", "SessionEnd")));
 }

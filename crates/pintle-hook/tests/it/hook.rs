@@ -113,7 +113,7 @@ pub(crate) fn question(bytes: &[u8]) -> Question {
 
 /// Checks that the hook refused as it was built to, with nothing else on its standard output.
 pub(crate) fn check_refused(left: &Left, why: &str) {
-    assert_eq!(left.stdout, guard::panic_deny("claude", "PreToolUse"), "{left:?}");
+    assert_eq!(left.stdout, pintle_guard::panic_deny("claude", "PreToolUse"), "{left:?}");
     assert!(left.stdout.contains(r#""permissionDecision":"deny""#), "{left:?}");
     assert_eq!(left.code, Some(0), "{left:?}");
     assert!(left.stderr.contains(why), "{left:?}");

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::time::{Duration, Instant};
 
-use domain::checkpoint::runtime::ToolExecution;
-use domain::checkpoint::{CheckpointKind, FinishedCall};
-use domain::clearing::GateNotes;
-use domain::id::CallId;
-use domain::store::StoreError;
-use domain::tool::{ToolCall, ToolOutput};
-use domain::turn::OUTCOME_UNKNOWN;
-use engine::approvals::OpenQuestion;
-use engine::{Clearance, Dispatcher, Permit, Stopped};
 use futures_util::FutureExt as _;
+use pintle_domain::checkpoint::runtime::ToolExecution;
+use pintle_domain::checkpoint::{CheckpointKind, FinishedCall};
+use pintle_domain::clearing::GateNotes;
+use pintle_domain::id::CallId;
+use pintle_domain::store::StoreError;
+use pintle_domain::tool::{ToolCall, ToolOutput};
+use pintle_domain::turn::OUTCOME_UNKNOWN;
+use pintle_engine::approvals::OpenQuestion;
+use pintle_engine::{Clearance, Dispatcher, Permit, Stopped};
 
 use super::Turn;
 use crate::call_journal::{CallKey, CallStanding, OpenCall};

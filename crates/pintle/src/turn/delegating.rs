@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use domain::checkpoint::{RuntimeEvent, SubagentStart};
-use domain::id::{AgentId, SessionId, TurnId};
-use domain::identity::Identity;
-use domain::tool::ToolCall;
-use engine::Stopped;
+use pintle_domain::checkpoint::{RuntimeEvent, SubagentStart};
+use pintle_domain::id::{AgentId, SessionId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::tool::ToolCall;
+use pintle_engine::Stopped;
 
 use super::Turn;
 use super::subagent::SubagentContext;

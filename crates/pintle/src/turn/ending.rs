@@ -1,7 +1,7 @@
 //! The ends of a turn: exactly one is told.
 
-use domain::checkpoint::FinishedTurn;
-use domain::turn::TurnEnd;
+use pintle_domain::checkpoint::FinishedTurn;
+use pintle_domain::turn::TurnEnd;
 
 use super::Turn;
 use super::state::TurnSnapshot;

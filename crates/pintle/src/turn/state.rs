@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::time::Instant;
 
-use domain::checkpoint::runtime::ToolExecution;
-use domain::id::{CallId, HookName};
-use domain::llm::Usage;
-use domain::ruling::Aborted;
+use pintle_domain::checkpoint::runtime::ToolExecution;
+use pintle_domain::id::{CallId, HookName};
+use pintle_domain::llm::Usage;
+use pintle_domain::ruling::Aborted;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use domain::checkpoint::runtime::TurnStatus;
-use domain::checkpoint::{ObservedEvent, RuntimeEvent, SubagentStart};
-use domain::id::SessionId;
-use domain::turn::TurnEnd;
-use engine::Dispatcher;
+use pintle_domain::checkpoint::runtime::TurnStatus;
+use pintle_domain::checkpoint::{ObservedEvent, RuntimeEvent, SubagentStart};
+use pintle_domain::id::SessionId;
+use pintle_domain::turn::TurnEnd;
+use pintle_engine::Dispatcher;
 
 use super::state::State;
 

@@ -8,7 +8,7 @@ use pintle::checkpoint::{ObservedEvent, RuntimeEvent};
 use pintle::llm::{LlmReply, LlmRequest, Usage};
 use pintle::message::{Message, Role};
 use pintle::prelude::*;
-use store::Memory;
+use pintle_store::Memory;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 /// How a tool ends, and how often one was asked for.

@@ -1,7 +1,7 @@
 //! A permit cannot be made outside the engine.
 
 use pintle_engine::Permit;
-use pintle_engine::domain::tool::{Digest, ToolCall};
+use pintle_engine::pintle_domain::tool::{Digest, ToolCall};
 
 fn forge(call: ToolCall, digest: Digest) -> Permit {
     Permit { call, digest } //~ cannot construct `Permit` with struct literal syntax due to private fields

@@ -1,6 +1,6 @@
 //! A permit is used once.
 
-use pintle_engine::domain::tool::ToolOutput;
+use pintle_engine::pintle_domain::tool::ToolOutput;
 use pintle_engine::{Permit, Tool};
 
 async fn twice(tool: &dyn Tool, permit: Permit, cancel: &pintle::Cancel) -> ToolOutput {

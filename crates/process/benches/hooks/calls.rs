@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow, ensure};
-use dialects::process::{frame, wire};
-use domain::checkpoint::{BeforeTool, CheckpointKind, Reply, Subject};
-use domain::hook::INTERCEPTOR_TIMEOUT;
-use domain::id::EventId;
-use domain::verdict::Verdict;
-use engine::Dispatcher;
-use engine::handler::{HookCall, WireCache};
+use pintle_dialects::process::{frame, wire};
+use pintle_domain::checkpoint::{BeforeTool, CheckpointKind, Reply, Subject};
+use pintle_domain::hook::INTERCEPTOR_TIMEOUT;
+use pintle_domain::id::EventId;
+use pintle_domain::verdict::Verdict;
+use pintle_engine::Dispatcher;
+use pintle_engine::handler::{HookCall, WireCache};
 
 use crate::against::Target;
 use crate::child::Answers;

@@ -1,9 +1,9 @@
 //! Conversations as agents have them: mixed roles, calls of tools with their results, text in several scripts.
 
 use anyhow::ensure;
-use domain::json::{Object, Rendered, json};
-use domain::llm::{LlmRequest, ToolDef};
-use domain::message::{CallPart, Message, Role};
+use pintle_domain::json::{Object, Rendered, json};
+use pintle_domain::llm::{LlmRequest, ToolDef};
+use pintle_domain::message::{CallPart, Message, Role};
 use serde::Serialize;
 
 const ASKED: &str = "Can you find out why the nightly import of the supplier list stops half way? \

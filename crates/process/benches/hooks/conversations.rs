@@ -5,16 +5,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use dialects::process::{frame, wire};
-use domain::account::HandlerAnswer;
-use domain::checkpoint::{BeforeLlm, Notice, Subject};
-use domain::hook::Family;
-use domain::id::EventId;
-use domain::message::Message;
-use domain::ruling::Ruling;
-use engine::Dispatcher;
-use engine::handler::{Handler, HookCall, NoticeViews};
 use futures_util::future::BoxFuture;
+use pintle_dialects::process::{frame, wire};
+use pintle_domain::account::HandlerAnswer;
+use pintle_domain::checkpoint::{BeforeLlm, Notice, Subject};
+use pintle_domain::hook::Family;
+use pintle_domain::id::EventId;
+use pintle_domain::message::Message;
+use pintle_domain::ruling::Ruling;
+use pintle_engine::Dispatcher;
+use pintle_engine::handler::{Handler, HookCall, NoticeViews};
 
 use crate::against::Target;
 use crate::child::Answers;

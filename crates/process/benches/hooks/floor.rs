@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, ensure};
-use domain::json::{Object, Value};
-use domain::llm::ToolDef;
-use domain::message::Message;
+use pintle_domain::json::{Object, Value};
+use pintle_domain::llm::ToolDef;
+use pintle_domain::message::Message;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout};

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::ensure;
-use domain::checkpoint::{BeforeTool, CheckpointKind};
-use domain::ruling::Ruling;
-use domain::verdict::Verdict;
-use engine::{Clearance, Dispatcher, Engine, HookCx, Mount, NativeAnswer, NativeHook, async_trait};
+use pintle_domain::checkpoint::{BeforeTool, CheckpointKind};
+use pintle_domain::ruling::Ruling;
+use pintle_domain::verdict::Verdict;
+use pintle_engine::{Clearance, Dispatcher, Engine, HookCx, Mount, NativeAnswer, NativeHook, async_trait};
 
 use crate::allocations;
 use crate::report::{Report, shown};

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::ensure;
-use domain::checkpoint::BeforeTool;
-use domain::id::{CallId, TurnId};
-use domain::identity::Identity;
-use domain::json::json;
-use domain::tool::ToolCall;
-use engine::{Dispatcher, Engine, Mount, NullStore};
+use pintle_domain::checkpoint::BeforeTool;
+use pintle_domain::id::{CallId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::json;
+use pintle_domain::tool::ToolCall;
+use pintle_engine::{Dispatcher, Engine, Mount, NullStore};
 use tokio::runtime::Runtime;
 use tokio_util::task::TaskTracker;
 
@@ -91,6 +91,6 @@ pub(crate) fn call(bytes: usize) -> anyhow::Result<ToolCall> {
 /// Asks about `subject`, which must pass, and hands it back.
 pub(crate) async fn pass(hooks: &Dispatcher, subject: BeforeTool) -> anyhow::Result<BeforeTool> {
     let (subject, ruling) = hooks.check(subject).await;
-    ensure!(matches!(ruling, domain::ruling::Ruling::Proceed), "the call did not pass: {ruling:?}");
+    ensure!(matches!(ruling, pintle_domain::ruling::Ruling::Proceed), "the call did not pass: {ruling:?}");
     Ok(subject)
 }

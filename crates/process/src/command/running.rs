@@ -8,10 +8,10 @@ use std::pin::pin;
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
-use domain::fault::Fault;
 use futures_util::FutureExt as _;
 use futures_util::future::try_join;
 use nix::errno::Errno;
+use pintle_domain::fault::Fault;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe;
 use tokio::runtime::Handle;

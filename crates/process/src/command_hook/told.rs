@@ -1,11 +1,11 @@
 //! What the runs of one command come to, and the verdict that this is.
 
-use dialects::claude::tools::ToldCall;
-use dialects::claude::{CommandAnswer, CommandDecision};
-use domain::checkpoint::{ApproveTool, Reply, Subject};
-use domain::json::Object;
-use domain::tool::{ToolCall, ToolOutput};
-use domain::verdict::{Abort, AbortScope, ParsedVerdict, Reason, Verdict};
+use pintle_dialects::claude::tools::ToldCall;
+use pintle_dialects::claude::{CommandAnswer, CommandDecision};
+use pintle_domain::checkpoint::{ApproveTool, Reply, Subject};
+use pintle_domain::json::Object;
+use pintle_domain::tool::{ToolCall, ToolOutput};
+use pintle_domain::verdict::{Abort, AbortScope, ParsedVerdict, Reason, Verdict};
 
 /// What a command said of one event, all its runs together.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use domain::checkpoint::RuntimeKind;
+use pintle_domain::checkpoint::RuntimeKind;
 use tokio::time::Instant;
 
 /// Most notifications that wait: several busy turns' worth.

@@ -3,7 +3,7 @@
 use std::io::IoSlice;
 
 use bytes::Bytes;
-use dialects::process::frame::{self, FRAME_TAIL};
+use pintle_dialects::process::frame::{self, FRAME_TAIL};
 use tokio::net::unix::pipe;
 
 /// Most bytes of one write. A child that waits is woken when a write ends, so it reads the beginning of a long frame

@@ -1,9 +1,9 @@
 //! The handshake: the first call to every child.
 
 use bytes::Bytes;
-use dialects::process::frame::{self, RpcReply};
-use dialects::process::wire;
-use domain::fault::Fault;
+use pintle_dialects::process::frame::{self, RpcReply};
+use pintle_dialects::process::wire;
+use pintle_domain::fault::Fault;
 use tokio::time::Instant;
 
 use super::session::{Request, Session, Unanswered};

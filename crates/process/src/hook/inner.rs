@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::fault::Fault;
+use pintle_domain::fault::Fault;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use engine::deadlines::Deadlines;
+use pintle_engine::deadlines::Deadlines;
 
 use super::events::EventQueue;
 use super::session::{LastingState, Session};

@@ -1,7 +1,7 @@
 //! Cuts what a child writes into lines, without looking at any byte twice. Pure.
 
-use dialects::process::frame::IdScanner;
 use memchr::memchr;
+use pintle_dialects::process::frame::IdScanner;
 
 /// Least room offered to a read: what a pipe holds by default.
 const READ_BYTES: usize = 64 << 10;

@@ -241,10 +241,10 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use bytes::Bytes;
-    use dialects::process::config::EventForm;
-    use dialects::process::frame::RpcReply;
-    use domain::id::HookName;
     use futures_util::{FutureExt as _, join, poll};
+    use pintle_dialects::process::config::EventForm;
+    use pintle_dialects::process::frame::RpcReply;
+    use pintle_domain::id::HookName;
     use tokio::net::unix::pipe;
 
     use super::super::events::EventQueue;
@@ -252,7 +252,7 @@ mod tests {
     use super::super::session::{LastingState, Request, Unanswered};
     use super::super::spec::ProcessSpec;
     use super::*;
-    use engine::deadlines::Deadlines;
+    use pintle_engine::deadlines::Deadlines;
 
     /// A bound for what must happen: only a failing test ever waits that long.
     const LONG: Duration = Duration::from_secs(60);

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use dialects::process::frame::{Incoming, RpcReply, read_line};
-use domain::fault::{Direction, Fault};
+use pintle_dialects::process::frame::{Incoming, RpcReply, read_line};
+use pintle_domain::fault::{Direction, Fault};
 use tokio::net::unix::pipe;
 use tokio::sync::{Notify, Semaphore, TryAcquireError, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use engine::deadlines::{Deadlines, Elapsed};
+use pintle_engine::deadlines::{Deadlines, Elapsed};
 
 use super::events::EventQueue;
 use super::frame_reader::{FrameReader, ReadState};

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dialects::process::config::EventForm;
-use domain::checkpoint::RuntimeKind;
-use domain::id::HookName;
+use pintle_dialects::process::config::EventForm;
+use pintle_domain::checkpoint::RuntimeKind;
+use pintle_domain::id::HookName;
 
 /// The check that runs before every start of a child, restarts included; its error is the detail of the fault.
 pub type SpawnCheck = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;

@@ -5,8 +5,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::fault::{Cause, Fault, Phrase};
 use futures_util::FutureExt as _;
+use pintle_domain::fault::{Cause, Fault, Phrase};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;

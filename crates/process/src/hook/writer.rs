@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
-use dialects::process::frame;
+use pintle_dialects::process::frame;
 use tokio::net::unix::pipe;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep_until, timeout};

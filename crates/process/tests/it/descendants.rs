@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use dialects::process::config::EventForm;
-use domain::id::HookName;
-use engine::Deadlines;
-use engine::handler::Handler as _;
+use pintle_dialects::process::config::EventForm;
+use pintle_domain::id::HookName;
+use pintle_engine::Deadlines;
+use pintle_engine::handler::Handler as _;
 use pintle_process::child::{Child, Launch};
 use pintle_process::command::{CommandEnd, CommandSpec, RunLimit};
 use pintle_process::hook::{ProcessHook, ProcessSpec};
+use pintle_testkit::leftovers::{self, WAYS, alive};
 use tempfile::TempDir;
-use testkit::leftovers::{self, WAYS, alive};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 

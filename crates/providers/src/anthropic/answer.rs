@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use domain::json::{Value, json};
-use domain::llm::{LlmReply, Usage};
-use domain::message::{CallPart, ProviderData};
+use pintle_domain::json::{Value, json};
+use pintle_domain::llm::{LlmReply, Usage};
+use pintle_domain::message::{CallPart, ProviderData};
 
 use crate::{Delta, OnDelta, ProviderError, failure};
 

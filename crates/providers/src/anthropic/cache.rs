@@ -5,7 +5,7 @@
 //! of what stood before the last answer: what the call before left there is found also behind a round of many calls. What
 //! the operator marked counts, and there the system prompt and the tools are left alone.
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 
 use crate::anthropic::conversation::Conversation;
 

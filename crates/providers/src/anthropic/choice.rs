@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use domain::json::{Object, Value, json};
+use pintle_domain::json::{Object, Value, json};
 
 /// Which tool must be called, on either wire.
 const CHOICE: &str = "tool_choice";
@@ -66,7 +66,9 @@ mod tests {
     use super::*;
 
     fn check(options: &str, with_tools: bool, expected: &str) {
-        let Value::Object(members) = domain::json::parse(options).unwrap() else { panic!("options are an object") };
+        let Value::Object(members) = pintle_domain::json::parse(options).unwrap() else {
+            panic!("options are an object")
+        };
         let translated = Value::Object(translated(&members, with_tools).into_owned());
         assert_eq!(translated.to_string(), expected, "{options}");
     }

@@ -1,7 +1,7 @@
 //! The messages of a request in the words of the Messages API.
 
-use domain::json::{Value, json};
-use domain::message::{CallPart, Message, Role};
+use pintle_domain::json::{Value, json};
+use pintle_domain::message::{CallPart, Message, Role};
 
 use crate::lower::{WireIds, WireMessage, WireNames, object};
 use crate::media::{Medium, unsent};

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use domain::json::{Object, Rendered, Value};
-use domain::llm::{LlmRequest, ToolDef};
-use domain::message::Message;
+use pintle_domain::json::{Object, Rendered, Value};
+use pintle_domain::llm::{LlmRequest, ToolDef};
+use pintle_domain::message::Message;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -105,7 +105,7 @@ fn system_blocks(message: &Message) -> Vec<Value> {
     if parts.is_empty() || !agree {
         return text_block(&message.content).into_iter().collect();
     }
-    let marked = |part: &domain::message::SystemPart| {
+    let marked = |part: &pintle_domain::message::SystemPart| {
         let mut block = text_block(&part.text)?;
         if let Some(mark) = &part.cache_control {
             block["cache_control"] = mark.clone();
@@ -117,8 +117,8 @@ fn system_blocks(message: &Message) -> Vec<Value> {
 
 #[cfg(test)]
 mod tests {
-    use domain::json::json;
-    use domain::message::{CallPart, ProviderData, Role, SystemPart};
+    use pintle_domain::json::json;
+    use pintle_domain::message::{CallPart, ProviderData, Role, SystemPart};
 
     use super::*;
     use crate::lower::WireShape;
@@ -129,7 +129,9 @@ mod tests {
     }
 
     fn sent_to(vision: bool, messages: Vec<Message>, tools: Vec<ToolDef>, options: &str) -> String {
-        let Value::Object(options) = domain::json::parse(options).unwrap() else { panic!("options are an object") };
+        let Value::Object(options) = pintle_domain::json::parse(options).unwrap() else {
+            panic!("options are an object")
+        };
         let request = LlmRequest {
             model: "p/m".into(),
             messages: messages.into_iter().map(Rendered::new).collect(),
@@ -146,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_conversation_leaves_in_the_words_of_this_wire() {
-        let parameters = domain::json::parse(r#"{"type":"object","maximum":12345678901234567890.10}"#).unwrap();
+        let parameters = pintle_domain::json::parse(r#"{"type":"object","maximum":12345678901234567890.10}"#).unwrap();
         let calls = vec![
             CallPart::new("functions.add:0", "add", r#"{"n":1.50e400}"#),
             CallPart::new("c2", "add", "{oops"),

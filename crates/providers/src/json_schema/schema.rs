@@ -1,7 +1,7 @@
 //! The schema that an answer must follow, in the few words that every grammar converter knows.
 
-use domain::json::{Object, Value, json};
-use domain::llm::ToolDef;
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::llm::ToolDef;
 
 /// Longest free text, in characters. A small model may run on until its last token, and llama.cpp refuses
 /// repetitions of 2000 and more in a grammar.
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     fn simple(parameters: &str) -> String {
-        of_parameters(&domain::json::parse(parameters).unwrap()).to_string()
+        of_parameters(&pintle_domain::json::parse(parameters).unwrap()).to_string()
     }
 
     #[test]

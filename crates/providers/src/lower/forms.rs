@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use domain::json::Rendered;
-use domain::ledger::MsgId;
-use domain::message::{Lifetime, Message, Role};
+use pintle_domain::json::Rendered;
+use pintle_domain::ledger::MsgId;
+use pintle_domain::message::{Lifetime, Message, Role};
 
 use super::{CallKind, LoweringOptions, WireShape, is_note, is_prompt, system_text};
 use crate::capabilities::{MessageAfter, MessageBefore, MidSystem};

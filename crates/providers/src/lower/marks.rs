@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use domain::json::{Object, Value};
-use domain::message::{Message, Role};
-use domain::unseen::is_unseen;
+use pintle_domain::json::{Object, Value};
+use pintle_domain::message::{Message, Role};
+use pintle_domain::unseen::is_unseen;
 
 use crate::inline_thought;
 
@@ -109,7 +109,7 @@ fn plain(sign: char) -> char {
 /// The same for JSON text, which can spell a character in several ways.
 fn escaped_arguments(text: &str) -> Option<String> {
     if text.contains('\\')
-        && let Ok(mut arguments) = domain::json::parse(text)
+        && let Ok(mut arguments) = pintle_domain::json::parse(text)
     {
         return escape_within(&mut arguments).then(|| arguments.to_string());
     }

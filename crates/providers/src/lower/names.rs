@@ -9,9 +9,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use domain::json::{Object, Rendered, Value};
-use domain::llm::{LlmReply, ToolDef};
-use domain::message::CallPart;
+use pintle_domain::json::{Object, Rendered, Value};
+use pintle_domain::llm::{LlmReply, ToolDef};
+use pintle_domain::message::CallPart;
 
 /// Longest name of a tool: what the strictest of the vendors takes.
 const MAX_NAME_BYTES: usize = 64;
@@ -185,7 +185,7 @@ fn no_object(text: &str) -> Object {
 
 #[cfg(test)]
 mod tests {
-    use domain::json::json;
+    use pintle_domain::json::json;
 
     use super::*;
 
@@ -267,7 +267,7 @@ mod tests {
         ] {
             let call = CallPart::new("c", "x", arguments);
             assert_eq!(object_text(&call), expected);
-            assert_eq!(Value::Object(object(&call)), domain::json::parse(expected).unwrap());
+            assert_eq!(Value::Object(object(&call)), pintle_domain::json::parse(expected).unwrap());
         }
     }
 }

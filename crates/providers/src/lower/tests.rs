@@ -1,8 +1,8 @@
 //! Notes at their place, marks that nobody else writes, neighbours that join.
 
-use domain::message::{CallPart, ProviderData};
+use pintle_domain::message::{CallPart, ProviderData};
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 
 use super::*;
 

@@ -1,6 +1,6 @@
 //! The messages of chat completions, as they are sent: neighbours that become one.
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 
 /// Whether a message becomes one with its neighbour of the same role.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

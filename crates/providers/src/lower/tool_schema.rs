@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use domain::json::{Object, Value, json};
+use pintle_domain::json::{Object, Value, json};
 
 /// Longest name of a property where names are bounded.
 const MAX_KEY_BYTES: usize = 64;
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     fn sent(schema: &str, names: PropertyNames) -> String {
-        of(&domain::json::parse(schema).unwrap(), names).to_string()
+        of(&pintle_domain::json::parse(schema).unwrap(), names).to_string()
     }
 
     #[test]

@@ -18,9 +18,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 
-use domain::json::Rendered;
-use domain::ledger::{MessageSource, MsgId, RemovalEffect};
-use domain::message::{Lifetime, Message, Role};
+use pintle_domain::json::Rendered;
+use pintle_domain::ledger::{MessageSource, MsgId, RemovalEffect};
+use pintle_domain::message::{Lifetime, Message, Role};
 
 use super::forms::{Form, Item};
 use super::{CallKind, LoweringOptions, WireMessage};

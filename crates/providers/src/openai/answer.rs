@@ -1,8 +1,8 @@
 //! An answer of chat completions, from its chunks or in one piece.
 
-use domain::json::Value;
-use domain::llm::{LlmReply, Usage};
-use domain::message::ProviderData;
+use pintle_domain::json::Value;
+use pintle_domain::llm::{LlmReply, Usage};
+use pintle_domain::message::ProviderData;
 
 use crate::inline_thought::InlineThought;
 use crate::openai::call::Calls;

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use domain::json::Value;
-use domain::message::CallPart;
+use pintle_domain::json::Value;
+use pintle_domain::message::CallPart;
 
 use crate::ProviderError;
 use crate::call_id::fresh_id;
@@ -105,7 +105,7 @@ mod tests {
     fn merged(pieces: &[&str]) -> Vec<String> {
         let mut calls = Calls::default();
         for piece in pieces {
-            calls.feed(&domain::json::parse(piece).unwrap()).unwrap();
+            calls.feed(&pintle_domain::json::parse(piece).unwrap()).unwrap();
         }
         let calls = calls.finish();
         let ids: HashSet<&str> = calls.iter().map(|call| call.id.as_str()).collect();
@@ -158,8 +158,8 @@ mod tests {
     #[test]
     fn a_flood_of_calls_is_refused() {
         let mut calls = Calls::default();
-        let outcome =
-            (0..1000).try_for_each(|i| calls.feed(&domain::json::json!({"index": i, "function": {"name": "x"}})));
+        let outcome = (0..1000)
+            .try_for_each(|i| calls.feed(&pintle_domain::json::json!({"index": i, "function": {"name": "x"}})));
         assert_eq!(outcome, Err(ProviderError::fatal("the answer asks for more than 256 tool calls")));
     }
 
@@ -167,9 +167,9 @@ mod tests {
     fn foreign_content_of_a_call_is_kept() {
         let mut calls = Calls::default();
         let piece = r#"{"id":"a","function":{"name":"x","thought_signature":"s"},"extra_content":{"google":{"t":1}}}"#;
-        calls.feed(&domain::json::parse(piece).unwrap()).unwrap();
+        calls.feed(&pintle_domain::json::parse(piece).unwrap()).unwrap();
         let call = calls.finish().remove(0);
         assert_eq!(call.function.thought_signature, "s");
-        assert_eq!(call.extra_content, Some(domain::json::json!({"google": {"t": 1}})));
+        assert_eq!(call.extra_content, Some(pintle_domain::json::json!({"google": {"t": 1}})));
     }
 }

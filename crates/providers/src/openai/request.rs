@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use domain::json::{Object, Rendered, Value, json};
-use domain::llm::{LlmRequest, ToolDef};
-use domain::message::{CallPart, Message, Role};
+use pintle_domain::json::{Object, Rendered, Value, json};
+use pintle_domain::llm::{LlmRequest, ToolDef};
+use pintle_domain::message::{CallPart, Message, Role};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -237,7 +237,9 @@ mod tests {
     }
 
     fn sent_to(vision: bool, messages: Vec<Message>, tools: Vec<ToolDef>, options: &str) -> String {
-        let Value::Object(options) = domain::json::parse(options).unwrap() else { panic!("options are an object") };
+        let Value::Object(options) = pintle_domain::json::parse(options).unwrap() else {
+            panic!("options are an object")
+        };
         let request = LlmRequest {
             model: "p/m".into(),
             messages: messages.into_iter().map(Rendered::new).collect(),
@@ -267,7 +269,7 @@ mod tests {
             Message::text(Role::System, "mind the gap"),
             Message::text(Role::Assistant, ""),
         ];
-        let parameters = domain::json::parse(r#"{"type":"object","maximum":12345678901234567890.10}"#).unwrap();
+        let parameters = pintle_domain::json::parse(r#"{"type":"object","maximum":12345678901234567890.10}"#).unwrap();
         let body = body_of(
             messages,
             vec![ToolDef::new("add", "adds", parameters)],

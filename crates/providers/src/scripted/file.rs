@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use domain::json::{Rendered, Value};
-use domain::llm::{LlmRequest, Usage};
-use domain::message::{Message, Role};
+use pintle_domain::json::{Rendered, Value};
+use pintle_domain::llm::{LlmRequest, Usage};
+use pintle_domain::message::{Message, Role};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 

@@ -3,9 +3,9 @@
 use super::*;
 use std::sync::Mutex;
 
-use domain::json::{Object, Rendered};
-use domain::llm::ToolDef;
-use domain::message::{Message, Role};
+use pintle_domain::json::{Object, Rendered};
+use pintle_domain::llm::ToolDef;
+use pintle_domain::message::{Message, Role};
 
 fn request(message: Message, tools: &[&str]) -> LlmRequest {
     LlmRequest {

@@ -1,9 +1,9 @@
 //! The Messages API in its published shapes.
 
-use domain::json::{Rendered, json};
-use domain::message::Message;
+use pintle_domain::json::{Rendered, json};
+use pintle_domain::message::Message;
 use pintle_providers::WireKind::Anthropic;
-use testkit::http::{HttpStub, StubAnswer};
+use pintle_testkit::http::{HttpStub, StubAnswer};
 
 use crate::{KEY, answered, ask, provider, request};
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use domain::checkpoint::runtime::RetryReason;
+use pintle_domain::checkpoint::runtime::RetryReason;
 use pintle_providers::WireKind::{Anthropic, OpenAi};
 use pintle_providers::{ProviderError, ProviderSpec, WireKind, connect};
-use testkit::http::{HttpStub, StubAnswer};
+use pintle_testkit::http::{HttpStub, StubAnswer};
 
 use crate::{KEY, answered, ask, request, spec, stream_of};
 

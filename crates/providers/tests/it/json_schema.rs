@@ -1,14 +1,14 @@
 //! Models that are given a schema instead of tools.
 
 use pintle_providers::WireKind;
-use testkit::http::{HttpStub, StubAnswer};
+use pintle_testkit::http::{HttpStub, StubAnswer};
 
 use crate::{ask, by_schema, provider, request, stream_of};
 
 fn saying(pieces: &[&str]) -> StubAnswer {
     let chunks: Vec<String> = pieces
         .iter()
-        .map(|piece| domain::json::json!({"choices": [{"delta": {"content": piece}}]}).to_string())
+        .map(|piece| pintle_domain::json::json!({"choices": [{"delta": {"content": piece}}]}).to_string())
         .collect();
     let chunks: Vec<&str> = chunks.iter().map(String::as_str).chain(["[DONE]"]).collect();
     StubAnswer::events(&stream_of(&chunks))

@@ -11,11 +11,11 @@ mod faults;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use domain::json::Rendered;
-use domain::llm::{LlmReply, LlmRequest, ToolDef};
-use domain::message::{Message, Role};
+use pintle_domain::json::Rendered;
+use pintle_domain::llm::{LlmReply, LlmRequest, ToolDef};
+use pintle_domain::message::{Message, Role};
 use pintle_providers::{Delta, Provider, ProviderError, ProviderSpec, Secret, ToolMode, WireKind, connect};
-use testkit::http::{HttpStub, StubAnswer};
+use pintle_testkit::http::{HttpStub, StubAnswer};
 
 /// The key that every test sends and no error may show.
 pub const KEY: &str = "sk-test-0123456789";
@@ -44,11 +44,11 @@ pub fn by_schema(stub: &HttpStub) -> Arc<dyn Provider> {
 
 /// A request with one tool.
 pub fn request() -> LlmRequest {
-    let parameters = domain::json::parse(
+    let parameters = pintle_domain::json::parse(
         r#"{"type":"object","properties":{"city":{"type":"string"}},"required":["city"],"maximum":1.10}"#,
     )
     .expect("valid JSON");
-    let options = [("temperature".to_owned(), domain::json::parse("0.20").expect("valid JSON"))];
+    let options = [("temperature".to_owned(), pintle_domain::json::parse("0.20").expect("valid JSON"))];
     LlmRequest {
         model: "local/m".into(),
         messages: [Message::text(Role::System, "be good"), Message::text(Role::User, "hi")].map(Rendered::new).into(),

@@ -1,10 +1,10 @@
 //! What hooks tell the model, byte for byte on each wire.
 
-use domain::json::{Object, Rendered};
-use domain::llm::LlmRequest;
-use domain::message::{CallPart, Message, Role};
+use pintle_domain::json::{Object, Rendered};
+use pintle_domain::llm::LlmRequest;
+use pintle_domain::message::{CallPart, Message, Role};
 use pintle_providers::{ProviderSpec, ToolMode, WireKind, connect};
-use testkit::http::{HttpStub, StubAnswer};
+use pintle_testkit::http::{HttpStub, StubAnswer};
 
 use crate::{ask, spec};
 

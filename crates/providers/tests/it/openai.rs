@@ -1,8 +1,8 @@
 //! Chat completions in the shapes that servers really send.
 
-use domain::json::json;
+use pintle_domain::json::json;
 use pintle_providers::WireKind::OpenAi;
-use testkit::http::{HttpStub, StubAnswer};
+use pintle_testkit::http::{HttpStub, StubAnswer};
 
 use crate::{KEY, answered, ask, provider, request, stream_of};
 
@@ -70,7 +70,7 @@ async fn calls_arrive_in_pieces() {
     assert!(pieces.is_empty());
     assert_eq!(reply.finish_reason, "tool_calls");
     assert_eq!(
-        domain::json::to_value(&reply.tool_calls).unwrap(),
+        pintle_domain::json::to_value(&reply.tool_calls).unwrap(),
         json!([
             {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": "{\"n\": 1.50e400}"}},
             {"id": "call_2", "type": "function", "function": {"name": "time", "arguments": "{}"}},
@@ -153,7 +153,7 @@ async fn thoughts_in_the_text_are_no_part_of_the_answer_and_go_back_to_their_pro
         let mut again = request();
         again.messages.push(reply.clone().into_message(author).into());
         ask(&*provider, &again).await.1.unwrap();
-        let body = domain::json::parse(&stub.seen().pop().unwrap().body).unwrap();
+        let body = pintle_domain::json::parse(&stub.seen().pop().unwrap().body).unwrap();
         assert_eq!(body["messages"][2]["content"], sent, "{author}");
     }
 }

@@ -1,14 +1,14 @@
 //! What would be sent is what is sent.
 
-use domain::json::Rendered;
-use domain::ledger::{HostPrompt, InjectionPoint, Ledger, MessageList};
-use domain::llm::LlmRequest;
-use domain::message::{CallPart, Message, Role};
-use domain::skill::{SkillHook, Skills, Timing, Voice};
+use pintle_domain::json::Rendered;
+use pintle_domain::ledger::{HostPrompt, InjectionPoint, Ledger, MessageList};
+use pintle_domain::llm::LlmRequest;
+use pintle_domain::message::{CallPart, Message, Role};
+use pintle_domain::skill::{SkillHook, Skills, Timing, Voice};
 use pintle_providers::capabilities::{CapabilityTable, MidSystem, Overrides};
 use pintle_providers::preview::{preview, spec_of_entry};
 use pintle_providers::{CallKind, ProviderSpec, RemovalMode, ToolMode, TurnPosition, TurnWire, WireKind, connect};
-use testkit::http::{HttpStub, StubAnswer};
+use pintle_testkit::http::{HttpStub, StubAnswer};
 
 use crate::{KEY, request, spec};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pintle_providers::{ProviderSpec, WireKind, reach};
-use testkit::http::{HttpStub, StubAnswer};
+use pintle_testkit::http::{HttpStub, StubAnswer};
 
 use super::{KEY, spec};
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use domain::checkpoint::CheckpointKind;
-use domain::id::{HookId, TenantId};
-use domain::json::{Object, Value, json};
-use domain::rule::{HookScope, Rule, Source};
-use domain::store::{Actor, RuleChange, StoreError, StoredRules};
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::rule::{HookScope, Rule, Source};
+use pintle_domain::store::{Actor, RuleChange, StoreError, StoredRules};
 
 use super::changing::Stop;
 use super::creating::in_place;

@@ -1,8 +1,8 @@
 //! Who asks.
 
 use crate::record::Lang;
-pub use domain::caller_role::CallerRole;
-use domain::id::TenantId;
+pub use pintle_domain::caller_role::CallerRole;
+use pintle_domain::id::TenantId;
 
 use super::{AdminError, AdminErrorCode};
 

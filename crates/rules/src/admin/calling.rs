@@ -1,11 +1,11 @@
 //! The methods `hooks.*` as a gateway has them: names, JSON in, JSON out.
 
-use domain::checkpoint::CheckpointKind;
-use domain::fault::FaultKind;
-use domain::id::TenantId;
-use domain::json::{Object, Value, json};
-use domain::rule::{Decision, HookScope};
 use jiff::Timestamp;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::fault::FaultKind;
+use pintle_domain::id::TenantId;
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::rule::{Decision, HookScope};
 
 use super::chain::ChainQuery;
 use super::{

@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use domain::breaker;
-use domain::chain::wanted;
-use domain::checkpoint::{AgentInfo, CheckpointKind, Duty, EventContext, Facts};
-use domain::fault::Fault;
-use domain::hook::{Hook, HookState};
-use domain::id::{AgentId, HookName, TenantId, TurnId};
-use domain::identity::Identity;
-use domain::json::{Object, Value, json};
-use domain::record::NotRun;
-use domain::rule::{Rule, Source};
-use domain::shell::ShellFacts;
+use pintle_domain::breaker;
+use pintle_domain::chain::wanted;
+use pintle_domain::checkpoint::{AgentInfo, CheckpointKind, Duty, EventContext, Facts};
+use pintle_domain::fault::Fault;
+use pintle_domain::hook::{Hook, HookState};
+use pintle_domain::id::{AgentId, HookName, TenantId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::record::NotRun;
+use pintle_domain::rule::{Rule, Source};
+use pintle_domain::shell::ShellFacts;
 
 use super::{AdminError, Caller, CallerRole, RuleAdmin};
-use engine::hook_set::HookSet;
+use pintle_engine::hook_set::HookSet;
 
 /// An event at which somebody wants to know the chain.
 #[derive(Clone, Debug, PartialEq)]

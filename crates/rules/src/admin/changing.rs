@@ -1,10 +1,10 @@
 //! Changes of hooks that are there.
 
 use crate::record;
-use domain::id::HookId;
-use domain::json::Value;
-use domain::rule::{HookScope, Rule, Source};
-use domain::store::{RuleChange, StoreError};
+use pintle_domain::id::HookId;
+use pintle_domain::json::Value;
+use pintle_domain::rule::{HookScope, Rule, Source};
+use pintle_domain::store::{RuleChange, StoreError};
 
 use super::judged::{Case, not_from_file};
 use super::reading::{View, hook_id};

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::record;
-use domain::id::{HookId, TenantId};
-use domain::json::Value;
-use domain::rule::HookScope;
-use domain::store::{RuleChange, StoredRules};
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::json::Value;
+use pintle_domain::rule::HookScope;
+use pintle_domain::store::{RuleChange, StoredRules};
 
 use super::judged::Case;
 use super::{AdminError, Caller, CallerRole, RuleAdmin};

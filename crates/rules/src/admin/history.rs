@@ -2,14 +2,14 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use domain::checkpoint::CheckpointKind;
-use domain::execution::Execution;
-use domain::fault::{Cause, FaultKind};
-use domain::id::{HookId, TenantId};
-use domain::json::{Value, canonical, json};
-use domain::rule::{Decision, HookScope};
-use domain::store::{ExecutionQuery, TenantScope};
 use jiff::Timestamp;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::execution::Execution;
+use pintle_domain::fault::{Cause, FaultKind};
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::json::{Value, canonical, json};
+use pintle_domain::rule::{Decision, HookScope};
+use pintle_domain::store::{ExecutionQuery, TenantScope};
 use sha2::{Digest as _, Sha256};
 
 use super::reading::hook_id;

@@ -1,9 +1,9 @@
 //! What a record is judged against, and what becomes of its secrets before it is kept.
 
 use crate::record::{self, Checks, ConfiguredAgent, Lang, NewRow, RecordContext, SEALED};
-use domain::id::{HookId, TenantId};
-use domain::rule::{Rule, Source};
-use domain::store::StoredRules;
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::rule::{Rule, Source};
+use pintle_domain::store::StoredRules;
 use tokio::runtime::Handle;
 
 use super::{AdminError, AdminErrorCode, Caller, RuleAdmin};

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use domain::id::{HookId, TenantId};
-use domain::json::{Object, Value, json};
-use domain::rule::HookScope;
-use domain::store::{LoggedChange, NO_HOOK, TenantScope};
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::rule::HookScope;
+use pintle_domain::store::{LoggedChange, NO_HOOK, TenantScope};
 
 use super::changing::owned;
 use super::history::{MAX_PAGE, scope_of};

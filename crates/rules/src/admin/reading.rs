@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::record;
-use domain::checkpoint::CheckpointKind;
-use domain::id::{AgentId, HookId, TenantId, agent_uuid};
-use domain::json::{Value, json};
-use domain::rule::{HookScope, Rule};
-use domain::store::StoredRules;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::id::{AgentId, HookId, TenantId, agent_uuid};
+use pintle_domain::json::{Value, json};
+use pintle_domain::rule::{HookScope, Rule};
+use pintle_domain::store::StoredRules;
 
 use super::{AdminError, AdminErrorCode, Caller, CallerRole, RuleAdmin};
 
@@ -178,8 +178,7 @@ impl View<'_> {
         let mut shown = record::shown(&self.overlaid(hook), !is_master);
         if is_master && hook.scope == HookScope::Global {
             let own = self.rules.trips.iter().filter(|trip| trip.hook_id == hook.id);
-            let trip =
-                |trip: &domain::store::OpenBreaker| json!({"tenant_id": trip.tenant_id, "tripped_at": trip.tripped_at});
+            let trip = |trip: &pintle_domain::store::OpenBreaker| json!({"tenant_id": trip.tenant_id, "tripped_at": trip.tripped_at});
             shown["trips"] = own.map(trip).collect();
         }
         shown

@@ -1,7 +1,7 @@
 //! Circuit breakers, closed by somebody.
 
-use domain::id::{HookId, TenantId};
-use domain::rule::{HookScope, Rule};
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::rule::{HookScope, Rule};
 
 use super::changing::missing;
 use super::reading::{View, hook_id, tenant};

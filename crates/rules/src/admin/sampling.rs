@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use domain::checkpoint::runtime::TurnStatus;
-use domain::checkpoint::{AgentInfo, ObservedEvent, PreToolUse, SubagentStart, UserPromptSubmit};
-use domain::id::AgentId;
-use domain::json::{Object, Value};
-use domain::llm::Usage;
-use domain::rule::{Rule, RuleEvent};
-use domain::tool::{ToolCall, ToolOutput};
+use pintle_domain::checkpoint::runtime::TurnStatus;
+use pintle_domain::checkpoint::{AgentInfo, ObservedEvent, PreToolUse, SubagentStart, UserPromptSubmit};
+use pintle_domain::id::AgentId;
+use pintle_domain::json::{Object, Value};
+use pintle_domain::llm::Usage;
+use pintle_domain::rule::{Rule, RuleEvent};
+use pintle_domain::tool::{ToolCall, ToolOutput};
 
 use super::AdminError;
 

@@ -1,9 +1,9 @@
 //! What judges cost, and who changed what.
 
-use domain::id::TenantId;
-use domain::json::{Value, json};
-use domain::rule::HookScope;
-use domain::store::{Budget, BudgetChange, LoggedChange, StoreError};
+use pintle_domain::id::TenantId;
+use pintle_domain::json::{Value, json};
+use pintle_domain::rule::HookScope;
+use pintle_domain::store::{Budget, BudgetChange, LoggedChange, StoreError};
 
 use super::changing::said;
 use super::history::scope_of;

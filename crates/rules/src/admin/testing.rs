@@ -6,17 +6,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::builtin;
-use domain::chain::{Chain, HookMachine as _, wanted};
-use domain::checkpoint::{AgentInfo, Checkpoint, EventContext, Facts, Notice, ObservedEvent};
-use domain::fault::Fault;
-use domain::hook::{Hook, HookState, Scope};
-use domain::id::{AgentId, EventId, HookId, TenantId, TurnId, agent_uuid};
-use domain::identity::Identity;
-use domain::json::Value;
-use domain::record::NotRun;
-use domain::roster::Roster;
-use domain::rule::{Decision, HandlerType, HookScope, Rule, RuleDetails};
 use jiff::{SignedDuration, Timestamp};
+use pintle_domain::chain::{Chain, HookMachine as _, wanted};
+use pintle_domain::checkpoint::{AgentInfo, Checkpoint, EventContext, Facts, Notice, ObservedEvent};
+use pintle_domain::fault::Fault;
+use pintle_domain::hook::{Hook, HookState, Scope};
+use pintle_domain::id::{AgentId, EventId, HookId, TenantId, TurnId, agent_uuid};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::Value;
+use pintle_domain::record::NotRun;
+use pintle_domain::roster::Roster;
+use pintle_domain::rule::{Decision, HandlerType, HookScope, Rule, RuleDetails};
 use tokio_util::sync::CancellationToken;
 
 use super::reading::hook_id;
@@ -24,7 +24,7 @@ use super::sampling::Event;
 use super::{AdminError, AdminErrorCode, Caller, CallerRole, RuleAdmin, Sample};
 use crate::cache::{as_asked, handler, mount};
 use crate::handler::RuleHandler;
-use engine::handler::{Handler as _, HookCall, WireCache};
+use pintle_engine::handler::{Handler as _, HookCall, WireCache};
 
 mod result;
 

@@ -1,8 +1,8 @@
 //! Manifests of builtins: TOML, read strictly.
 
-use domain::breaker::BreakerPolicy;
-use domain::checkpoint::CheckpointKind;
-use domain::rule::{AGENT_EVENTS, Fallback, HookScope};
+use pintle_domain::breaker::BreakerPolicy;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::rule::{AGENT_EVENTS, Fallback, HookScope};
 use serde::Deserialize;
 
 use super::{BuiltinRule, BuiltinTerms};

@@ -1,7 +1,7 @@
 //! What a boot does with a row of a builtin.
 
-use domain::json::Value;
-use domain::rule::Rule;
+use pintle_domain::json::Value;
+use pintle_domain::rule::Rule;
 
 /// Why a builtin is off that the configuration names: what its row has as `disabled_reason`.
 pub const BY_CONFIG: &str = "config";
@@ -80,8 +80,8 @@ fn version(row: &Rule) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use domain::json::json;
     use jiff::Timestamp;
+    use pintle_domain::json::json;
 
     use super::*;
     use crate::builtin::builtins;

@@ -1,7 +1,7 @@
 //! Starter guards: records that somebody may add, change and delete like any other.
 
-use domain::json::{Value, json};
-use domain::rule::HookScope;
+use pintle_domain::json::{Value, json};
+use pintle_domain::rule::HookScope;
 use serde::Deserialize;
 
 /// The code that all of them share; each guard is this, then its own file.

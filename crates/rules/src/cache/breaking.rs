@@ -3,14 +3,14 @@
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
-use domain::breaker::{BreakerOutcome, BreakerStep};
-use domain::hook::Hook;
-use domain::id::{HookId, TenantId};
-use domain::identity::Identity;
-use domain::store::{Actor, OpenBreaker, StoreError};
+use pintle_domain::breaker::{BreakerOutcome, BreakerStep};
+use pintle_domain::hook::Hook;
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::identity::Identity;
+use pintle_domain::store::{Actor, OpenBreaker, StoreError};
 
 use super::RuleCache;
-use engine::live_rules::{OutcomeListener, RuleLook};
+use pintle_engine::live_rules::{OutcomeListener, RuleLook};
 
 /// How long a trip that could not be written waits for the next attempt.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
@@ -69,7 +69,7 @@ impl RuleCache {
     fn trip(self: &Arc<Self>, hook: &Hook, id: &HookId, tenant: &TenantId) {
         let at = self.clock.now();
         tracing::error!(
-            hook_id = %id, tenant_id = %tenant, window = domain::breaker::WINDOW_SECONDS, threshold = domain::breaker::THRESHOLD,
+            hook_id = %id, tenant_id = %tenant, window = pintle_domain::breaker::WINDOW_SECONDS, threshold = pintle_domain::breaker::THRESHOLD,
             "security.hook.circuit_breaker: hook \"{}\"", hook.name
         );
         {

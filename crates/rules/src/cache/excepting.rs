@@ -6,9 +6,9 @@
 
 use std::borrow::Cow;
 
-use domain::anchor::RuleDoubt;
-use domain::rule::{Rule, Source};
-use domain::store::{OpenBreaker, StoredRules};
+use pintle_domain::anchor::RuleDoubt;
+use pintle_domain::rule::{Rule, Source};
+use pintle_domain::store::{OpenBreaker, StoredRules};
 
 use super::RuleRows;
 use crate::condition;

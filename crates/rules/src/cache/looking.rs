@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::store::{StoreError, StoredRules};
+use pintle_domain::store::{StoreError, StoredRules};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 

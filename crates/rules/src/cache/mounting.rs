@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use crate::condition;
 use crate::record;
-use domain::anchor::RuleDoubt;
-use domain::checkpoint::CheckpointKind;
-use domain::condition::Condition;
-use domain::fault::Fault;
-use domain::hook::{Family, Hook, HookState, OnFailure, Scope, Stage, Stages};
-use domain::id::{AgentId, HookName, TenantId, agent_uuid};
-use domain::matcher::{Matcher, RespondTools};
-use domain::rule::{Fallback, HookScope, Rights, Rule, RuleDetails, Source};
+use pintle_domain::anchor::RuleDoubt;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::condition::Condition;
+use pintle_domain::fault::Fault;
+use pintle_domain::hook::{Family, Hook, HookState, OnFailure, Scope, Stage, Stages};
+use pintle_domain::id::{AgentId, HookName, TenantId, agent_uuid};
+use pintle_domain::matcher::{Matcher, RespondTools};
+use pintle_domain::rule::{Fallback, HookScope, Rights, Rule, RuleDetails, Source};
 
 use crate::handler::{RuleHandler, RuleRunner, RuleServices};
-use engine::hook_set::{Mounted, NullHandler};
-use engine::live_rules::RulesByTenant;
+use pintle_engine::hook_set::{Mounted, NullHandler};
+use pintle_engine::live_rules::RulesByTenant;
 
 /// The name that refuses where no rules could be read.
 const STORE: &str = "the store of hooks";

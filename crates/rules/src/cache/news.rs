@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::breaker::{BreakerPolicy, THRESHOLD, WINDOW_SECONDS};
-use domain::id::{HookId, TenantId};
-use domain::rule::{HookScope, Rule};
-use domain::store::{LoggedChange, RuleStore, StoreError, StoredRules, TenantScope};
+use pintle_domain::breaker::{BreakerPolicy, THRESHOLD, WINDOW_SECONDS};
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::rule::{HookScope, Rule};
+use pintle_domain::store::{LoggedChange, RuleStore, StoreError, StoredRules, TenantScope};
 
 /// Most changes of one hook between two readings that are told of: somebody who changes one rule more often than this
 /// within a second is a program, and the newest say enough.
@@ -169,7 +169,7 @@ fn since(row: &ChangedRow, newest: Vec<LoggedChange>) -> Vec<LoggedChange> {
 
 #[cfg(test)]
 mod tests {
-    use domain::json::json;
+    use pintle_domain::json::json;
 
     use super::*;
 

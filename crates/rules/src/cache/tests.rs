@@ -1,6 +1,6 @@
 //! What the store says of runs, and what stands here.
 
-use domain::breaker::BreakerOutcome;
+use pintle_domain::breaker::BreakerOutcome;
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn what_a_store_says_of_a_run_is_old_while_a_newer_one_is_on_its_way() {
         let at = |second: i64| jiff::Timestamp::from_second(second).unwrap();
         let mut run = BreakerRun::default();
         for second in 0..outcomes {
-            run.take(domain::breaker::BreakerPolicy::All, BreakerOutcome::Block, at(second));
+            run.take(pintle_domain::breaker::BreakerPolicy::All, BreakerOutcome::Block, at(second));
         }
         run
     };

@@ -1,6 +1,6 @@
 //! The names that a condition may use, and what to say of others.
 
-use domain::nearest::nearest;
+use pintle_domain::nearest::nearest;
 
 use super::fault::shown;
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use domain::matcher::MAX_REGEX_BYTES;
+use pintle_domain::matcher::MAX_REGEX_BYTES;
 use regex::{Regex, RegexBuilder};
 use regex_automata::dfa::{Automaton as _, StartKind, dense};
 use regex_automata::{Input, nfa::thompson};

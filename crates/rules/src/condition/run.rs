@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use domain::condition::ConditionInput;
-use domain::shell::ShellFacts;
+use pintle_domain::condition::ConditionInput;
+use pintle_domain::shell::ShellFacts;
 
 use super::fault::Fault;
 use super::kind::Kind;

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use domain::json::{Object, Value as Json};
-use domain::shell::{ShellCommand, ShellFacts};
+use pintle_domain::json::{Object, Value as Json};
+use pintle_domain::shell::{ShellCommand, ShellFacts};
 
 use super::fault::Fault;
 use super::kind::Kind;

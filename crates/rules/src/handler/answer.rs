@@ -1,10 +1,10 @@
 //! From what a handler said to what a chain takes.
 
 use crate::reply::{self, CurrentInput, Decision, HandlerReply, InputShape, ReplyFault, Rewrite};
-use domain::checkpoint::{PreToolUse, Reply, RuleSubject, SubagentStart, Subject, UserPromptSubmit};
-use domain::fault::{Cause, Direction, Fault, FaultKind, ProtocolBreach};
-use domain::json::Object;
-use domain::verdict::{ParsedVerdict as HeardAt, Reason, Verdict};
+use pintle_domain::checkpoint::{PreToolUse, Reply, RuleSubject, SubagentStart, Subject, UserPromptSubmit};
+use pintle_domain::fault::{Cause, Direction, Fault, FaultKind, ProtocolBreach};
+use pintle_domain::json::Object;
+use pintle_domain::verdict::{ParsedVerdict as HeardAt, Reason, Verdict};
 
 /// An answer that was read, and how its rewrite is written.
 pub(crate) struct ReadAnswer {
@@ -107,7 +107,7 @@ pub(crate) fn reply(subject: &Subject<'_>, answer: ReadAnswer) -> Result<Reply, 
 /// Where nobody can be asked, an ask is a block.
 fn lets_pass<C>(decision: Decision, reason: Reason) -> Verdict<C>
 where
-    C: domain::checkpoint::Checkpoint<Deny = Reason>,
+    C: pintle_domain::checkpoint::Checkpoint<Deny = Reason>,
 {
     match decision {
         Decision::Allow => Verdict::Continue,

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use domain::record::BudgetLeft;
-use domain::store::Budget;
+use pintle_domain::record::BudgetLeft;
+use pintle_domain::store::Budget;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 

@@ -1,9 +1,9 @@
 //! A rewrite that a hook has no right to leaves a line in the log of the host, beside what its record says.
 
-use domain::checkpoint::{Checkpoint, Reply, Subject};
-use domain::json::Object;
-use domain::rule::Rights;
-use domain::verdict::{ParsedVerdict, Verdict};
+use pintle_domain::checkpoint::{Checkpoint, Reply, Subject};
+use pintle_domain::json::Object;
+use pintle_domain::rule::Rights;
+use pintle_domain::verdict::{ParsedVerdict, Verdict};
 
 use super::BoundRule;
 

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use domain::id::TenantId;
-use domain::llm::LlmReply;
-use domain::store::Budget;
 use futures_util::future::BoxFuture;
+use pintle_domain::id::TenantId;
+use pintle_domain::llm::LlmReply;
+use pintle_domain::store::Budget;
 use tokio::time::Instant;
 
 use crate::judge::JudgeQuestion;

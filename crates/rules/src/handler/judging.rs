@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use crate::judge::{self, JudgeQuestion};
 use crate::reply::{self, HandlerReply};
-use domain::account::Account;
-use domain::fault::Fault;
-use domain::json::{Value, canonical};
-use domain::record::{BudgetNeed, NotRun};
+use pintle_domain::account::Account;
+use pintle_domain::fault::Fault;
+use pintle_domain::json::{Value, canonical};
+use pintle_domain::record::{BudgetNeed, NotRun};
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
-use engine::deadlines::Elapsed;
+use pintle_engine::deadlines::Elapsed;
 
 use super::answer::Failure;
 use super::booking::Booking;
@@ -137,11 +137,11 @@ impl RuleQuestion<'_> {
         let settings = if self.about.version() == 0
             && let RuleRunner::Prompt { template, model, provider, on_injection, .. } = &self.about.runs
         {
-            domain::json::json!([template, model, provider, *on_injection == reply::InjectionEffect::Block])
+            pintle_domain::json::json!([template, model, provider, *on_injection == reply::InjectionEffect::Block])
         } else {
             Value::Null
         };
-        let key = domain::json::json!([
+        let key = pintle_domain::json::json!([
             self.who.tenant_id,
             self.about.id(),
             self.about.version(),

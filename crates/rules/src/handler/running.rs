@@ -8,15 +8,15 @@ use crate::payload::for_script;
 use crate::record::{CommandConfig, HandlerConfig, HttpConfig, OnInjection, RecordError, secrets};
 use crate::reply::{self, Exit, InputShape};
 use bytes::Bytes;
-use domain::account::{Account, RewriteOutcome};
-use domain::checkpoint::CheckpointKind;
-use domain::fault::{Cause, Direction, Fault, ProtocolBreach};
-use domain::id::EventId;
-use domain::identity::Identity;
-use domain::json::Value;
-use domain::rule::Rule;
-use domain::shell::ShellFacts;
 use futures_util::FutureExt as _;
+use pintle_domain::account::{Account, RewriteOutcome};
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::fault::{Cause, Direction, Fault, ProtocolBreach};
+use pintle_domain::id::EventId;
+use pintle_domain::identity::Identity;
+use pintle_domain::json::Value;
+use pintle_domain::rule::Rule;
+use pintle_domain::shell::ShellFacts;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -24,8 +24,8 @@ use super::answer::{Failure, ReadAnswer, ShownInput};
 use super::argv::missing_file;
 use super::{BoundRule, ScriptCall, ScriptFailure};
 use crate::http::{Delivery, HttpFault, HttpSpec, MAX_REPLY_BYTES};
-use engine::deadlines::Elapsed;
-use process::command::{self, CommandEnd, CommandResult, CommandSpec, RunLimit, environment};
+use pintle_engine::deadlines::Elapsed;
+use pintle_process::command::{self, CommandEnd, CommandResult, CommandSpec, RunLimit, environment};
 
 /// How much of an output is kept for somebody who tests a hook, in characters: a screen or two.
 const SHOWN_CHARS: usize = 4000;

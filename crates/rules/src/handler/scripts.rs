@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use domain::checkpoint::Duty;
-use domain::json::Object;
 use futures_util::future::BoxFuture;
+use pintle_domain::checkpoint::Duty;
+use pintle_domain::json::Object;
 
 /// Runs the scripts of hooks, somewhere they can do no harm.
 pub trait Scripts: Send + Sync {

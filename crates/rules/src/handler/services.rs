@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use domain::id::{AgentId, HookId, TenantId};
-use domain::rule::{Edition, Rule};
-use domain::store::BudgetStore;
+use pintle_domain::id::{AgentId, HookId, TenantId};
+use pintle_domain::rule::{Edition, Rule};
+use pintle_domain::store::BudgetStore;
 use tokio_util::task::TaskTracker;
 
 use super::judges::{Evaluator, JudgeChoice, JudgeSettings, Judges};
@@ -15,7 +15,7 @@ use super::observing::ObserverPool;
 use super::scripts::Scripts;
 use crate::http::HttpSender;
 use crate::record::HandlerConfig;
-use engine::deadlines::Deadlines;
+use pintle_engine::deadlines::Deadlines;
 
 /// The name of a tenant in addresses and lists; nothing for the owner of global hooks.
 pub type SlugOf = Arc<dyn Fn(&TenantId) -> Option<String> + Send + Sync>;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::reply::Decision;
-use domain::fault::FaultKind;
+use pintle_domain::fault::FaultKind;
 
 use super::answer::Failure;
 use super::running::RuleQuestion;

@@ -5,9 +5,9 @@ use std::time::Duration;
 use crate::payload;
 use crate::reply::HandlerReply;
 use bytes::Bytes;
-use domain::account::Account;
-use domain::checkpoint::Notice;
-use domain::fault::{Cause, Fault};
+use pintle_domain::account::Account;
+use pintle_domain::checkpoint::Notice;
+use pintle_domain::fault::{Cause, Fault};
 use tokio_util::sync::CancellationToken;
 
 use super::RuleHandler;

@@ -1,7 +1,7 @@
 //! What the log says of a URL that may not be reached.
 
-use domain::shown_url::shown_url;
-use egress::EgressError;
+use pintle_domain::shown_url::shown_url;
+use pintle_egress::EgressError;
 
 /// One line for those who watch for attacks.
 pub(super) fn log(url: &str, reason: &EgressError) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::MAX_REPLY_BYTES;
-use egress::{BodyError, EgressError, SendError};
+use pintle_egress::{BodyError, EgressError, SendError};
 
 /// Why an http hook gave no reply. The texts are part of the protocol.
 #[derive(Debug, thiserror::Error)]

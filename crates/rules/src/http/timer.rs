@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 
-use engine::deadlines::Deadlines;
+use pintle_engine::deadlines::Deadlines;
 
 /// Waits. Tests bring one that need not.
 pub trait Timer: Send + Sync {

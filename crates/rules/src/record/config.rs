@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use domain::json::{Object, Value};
-use domain::rule::HandlerType;
+use pintle_domain::json::{Object, Value};
+use pintle_domain::rule::HandlerType;
 
 use super::typed::{Kind, Members, Place, typed};
 use super::{MAX_COMMAND_BYTES, MAX_TEMPLATE_BYTES, RecordError};

@@ -1,7 +1,7 @@
 //! A record whose members are known and of the right types, and that is not judged further yet.
 
-use domain::json::{Object, Value};
-use domain::rule::{HandlerType, Rule};
+use pintle_domain::json::{Object, Value};
+use pintle_domain::rule::{HandlerType, Rule};
 
 use super::config::members_of;
 use super::typed::{Kind, Place, typed};
@@ -109,7 +109,7 @@ impl Draft {
 /// The members of a row that a writer may send, but for its tenant, which follows from its scope.
 pub(super) fn row(hook: &Rule) -> Object {
     // A row always becomes an object; of another, nothing would be left to judge, so it would be refused.
-    let Ok(Value::Object(mut all)) = domain::json::to_value(hook) else { return Object::new() };
+    let Ok(Value::Object(mut all)) = pintle_domain::json::to_value(hook) else { return Object::new() };
     all.retain(|name, _| {
         name != "tenant_id" && MEMBERS.iter().any(|(known, kind)| known == name && *kind != Kind::Ignored)
     });

@@ -3,11 +3,11 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use domain::id::{HookId, TenantId};
-use domain::json::Value;
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::json::Value;
 
 use super::{Lang, NewRow, RecordContext, RecordError, RecordErrorCode, ValidRecord, quoted, read};
-use domain::nearest::nearest;
+use pintle_domain::nearest::nearest;
 
 /// The member under which a TOML file has its records.
 const TABLES: &str = "hook";

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use domain::id::{DEFAULT_TENANT, SENTINEL_TENANT, TenantId};
-use domain::json::Object;
-use domain::rule::{Edition, HandlerType, Rule};
+use pintle_domain::id::{DEFAULT_TENANT, SENTINEL_TENANT, TenantId};
+use pintle_domain::json::Object;
+use pintle_domain::rule::{Edition, HandlerType, Rule};
 
 use super::config::{HandlerConfig, HandlerTraits, HttpConfig};
 use super::draft::Draft;

@@ -1,8 +1,8 @@
 //! Changes of a hook that is there.
 
-use domain::id::TenantId;
-use domain::json::{Object, Value};
-use domain::rule::{HandlerType, HookScope, Rule, Source};
+use pintle_domain::id::TenantId;
+use pintle_domain::json::{Object, Value};
+use pintle_domain::rule::{HandlerType, HookScope, Rule, Source};
 
 use super::draft::{self, Draft};
 use super::rows;

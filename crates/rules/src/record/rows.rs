@@ -1,11 +1,11 @@
 //! Rows 0 to 6 over a record whose members have the right types.
 
-use domain::breaker::BreakerPolicy;
-use domain::checkpoint::CheckpointKind;
-use domain::json::Object;
-use domain::matcher::Matcher;
-use domain::person_name::unseen_flaw;
-use domain::rule::{AGENT_EVENTS, Fallback, HandlerType, HookScope, Rule};
+use pintle_domain::breaker::BreakerPolicy;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::json::Object;
+use pintle_domain::matcher::Matcher;
+use pintle_domain::person_name::unseen_flaw;
+use pintle_domain::rule::{AGENT_EVENTS, Fallback, HandlerType, HookScope, Rule};
 
 use super::config::HandlerTraits;
 use super::draft::Draft;
@@ -139,7 +139,7 @@ fn sizes(draft: &Draft, agents: &[String], handler: HandlerType, config: &Object
     let within = |what: &str, got: usize, max: usize, unit: &str| {
         if got <= max { Ok(()) } else { Err(RecordError::hook(format!("{what} exceeds {max} {unit} (got {got})"))) }
     };
-    let bytes = |name: &str| config.get(name).and_then(domain::json::Value::as_str).map_or(0, str::len);
+    let bytes = |name: &str| config.get(name).and_then(pintle_domain::json::Value::as_str).map_or(0, str::len);
     within("name", draft.text("name").chars().count(), MAX_NAME_CHARS, "characters")?;
     if let Some((member, max)) = HandlerTraits::of(handler).bounded {
         within(member, bytes(member), max, "bytes")?;

@@ -1,12 +1,12 @@
 //! Row 2: whose turns a hook is about.
 
-use domain::id::{DEFAULT_SLUG, SENTINEL_TENANT, TenantId};
-use domain::rule::{Edition, HookScope};
+use pintle_domain::id::{DEFAULT_SLUG, SENTINEL_TENANT, TenantId};
+use pintle_domain::rule::{Edition, HookScope};
 
 use super::draft::{Draft, TENANT};
 use super::setting::Setting;
 use super::{Lang, RecordError, RecordErrorCode, quoted};
-use domain::nearest::nearest;
+use pintle_domain::nearest::nearest;
 
 /// Whose turns a hook is about.
 pub(super) struct ScopeOwner {

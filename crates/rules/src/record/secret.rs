@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use domain::json::{Object, Value, json};
-use domain::rule::{HandlerType, HookScope, Rule};
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::rule::{HandlerType, HookScope, Rule};
 
 use super::config::{HandlerTraits, HttpConfig};
 use super::{RecordError, RecordErrorCode};

@@ -1,8 +1,8 @@
 //! The setting in which a draft is judged.
 
-use domain::id::TenantId;
+use pintle_domain::id::TenantId;
 
-use domain::nearest::nearest;
+use pintle_domain::nearest::nearest;
 
 use super::secret::SealedInput;
 use super::{Lang, MAX_NAME_CHARS, RecordContext, quoted};

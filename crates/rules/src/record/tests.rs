@@ -1,9 +1,9 @@
 //! Records by the table of the page: every row, every text, and the order.
 
-use domain::id::{DEFAULT_TENANT, HookId, SENTINEL_TENANT, TenantId};
-use domain::json::{Value, json};
-use domain::rule::{Edition, Rule};
-use domain::store::Tenant;
+use pintle_domain::id::{DEFAULT_TENANT, HookId, SENTINEL_TENANT, TenantId};
+use pintle_domain::json::{Value, json};
+use pintle_domain::rule::{Edition, Rule};
+use pintle_domain::store::Tenant;
 
 use super::*;
 

@@ -1,9 +1,9 @@
 //! Row 0 for one JSON object: whether it has only members that are known, each of its type.
 
-use domain::json::{Object, Value};
+use pintle_domain::json::{Object, Value};
 
 use super::{RecordError, quoted};
-use domain::nearest::nearest;
+use pintle_domain::nearest::nearest;
 
 /// Longest unknown name that is compared with the known ones: no typing mistake makes one of them longer.
 const MAX_COMPARED_BYTES: usize = 64;

@@ -1,9 +1,9 @@
 //! Settings that are allowed and probably not meant.
 
-use domain::breaker::BreakerPolicy;
-use domain::checkpoint::{CheckpointKind, Duty, Facts};
-use domain::matcher::Matcher;
-use domain::rule::{Fallback, HandlerType, Rule};
+use pintle_domain::breaker::BreakerPolicy;
+use pintle_domain::checkpoint::{CheckpointKind, Duty, Facts};
+use pintle_domain::matcher::Matcher;
+use pintle_domain::rule::{Fallback, HandlerType, Rule};
 
 /// The doubts about `hook`, one sentence each.
 pub(super) fn of(hook: &Rule, matcher: Option<&Matcher>) -> Vec<String> {

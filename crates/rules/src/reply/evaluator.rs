@@ -1,7 +1,7 @@
 //! An evaluating model's answer: its calls of `decide`.
 
-use domain::llm::LlmReply;
-use domain::message::CallPart;
+use pintle_domain::llm::LlmReply;
+use pintle_domain::message::CallPart;
 
 use super::members::{self, Read};
 use super::{Decision, HandlerReply, MAX_REPLY_BYTES, ReplyFault, spelling, text};
@@ -49,7 +49,7 @@ pub fn decide(answer: &LlmReply, on_injection: InjectionEffect) -> Result<Handle
 /// Whether an evaluator says that it saw an attempt to instruct it, even in a call that is none: for the log.
 pub fn saw_injection(answer: &LlmReply) -> bool {
     answer.tool_calls.iter().any(|call| match members::read(call.function.arguments.trim(), &KNOWN) {
-        Ok(Read::Object(members)) => members.get("injection_detected") == Some(&domain::json::Value::Bool(true)),
+        Ok(Read::Object(members)) => members.get("injection_detected") == Some(&pintle_domain::json::Value::Bool(true)),
         Ok(Read::Other(_) | Read::NotJson(_)) | Err(_) => false,
     })
 }
@@ -76,7 +76,7 @@ fn decided(call: &CallPart, on_injection: InjectionEffect) -> Result<HandlerRepl
             return Err(format!("evaluator_invalid_decision: {}", text::quoted(&word)));
         }
     };
-    if members.get("reason").is_none_or(domain::json::Value::is_null) {
+    if members.get("reason").is_none_or(pintle_domain::json::Value::is_null) {
         return Err(broken("reason is missing"));
     }
     let warnings = spelling::near_misses(&members, &KNOWN);

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use domain::json::{self, Object, Value};
+use pintle_domain::json::{self, Object, Value};
 use serde::Deserializer as _;
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 

@@ -1,6 +1,6 @@
 //! A command's answer: its exit code and what it printed. Also what printed text and the body of an answer share.
 
-use domain::json::Object;
+use pintle_domain::json::Object;
 
 use super::members::{self, Read};
 use super::{Decision, HandlerReply, MAX_REPLY_BYTES, ReplyFault, spelling, text};
@@ -54,7 +54,7 @@ pub fn stdout(exit: Exit, stdout: &[u8], stderr: &[u8]) -> Result<HandlerReply, 
 
 /// Whether what a command printed is JSON, whole or in its last line.
 pub fn is_json(stdout: &[u8]) -> bool {
-    let is = |text: &str| domain::json::parse(text).is_ok();
+    let is = |text: &str| pintle_domain::json::parse(text).is_ok();
     reply_text(stdout).is_ok_and(|text| is(&text) || text.lines().next_back().is_some_and(is))
 }
 

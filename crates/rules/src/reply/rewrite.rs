@@ -1,6 +1,6 @@
 //! What an answer wants to change: the shapes of `updatedInput`.
 
-use domain::json::{Object, Value, same_value};
+use pintle_domain::json::{Object, Value, same_value};
 
 use super::members::kind;
 use super::{ReplyFault, text};

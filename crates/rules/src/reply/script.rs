@@ -1,6 +1,6 @@
 //! A script's answer: the value that its `handle` returned.
 
-use domain::json::Value;
+use pintle_domain::json::Value;
 
 use super::output::KNOWN;
 use super::{Decision, HandlerReply, ReplyFault, members, spelling, text};

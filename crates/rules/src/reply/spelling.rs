@@ -1,8 +1,8 @@
 //! How the names of members may be spelled: libraries write them as `Decision` or `DECISION`, and none of these may
 //! read as if nothing were said.
 
-use domain::json::{Object, Value, same_value};
-use domain::nearest::edits;
+use pintle_domain::json::{Object, Value, same_value};
+use pintle_domain::nearest::edits;
 
 use super::{Decision, text};
 

@@ -1,6 +1,6 @@
 //! Each sentence of the readers as lines of a table.
 
-use domain::json::{self, Object, Value, json};
+use pintle_domain::json::{self, Object, Value, json};
 
 use super::*;
 
@@ -146,7 +146,7 @@ fn a_reply_is_read_to_its_bound_and_no_further() {
 
 #[test]
 fn a_person_can_be_asked_about_a_call_and_about_nothing_else() {
-    for event in domain::rule::AGENT_EVENTS {
+    for event in pintle_domain::rule::AGENT_EVENTS {
         let counts = Decision::ALL.map(|decision| decision.at(event));
         let ask = if event == CheckpointKind::PreToolUse { Decision::Ask } else { Decision::Block };
         assert_eq!(counts, [Decision::Allow, Decision::Block, ask, Decision::Block], "{}", event.name());

@@ -1,12 +1,12 @@
 //! What a rule of a team did on a machine, on its way back to the gateway. It has what a row of the history has, and not
 //! the detail of a fault, which stays where it is.
 
-use domain::checkpoint::CheckpointKind;
-use domain::execution::{Execution, redacted};
-use domain::id::{HookId, TenantId};
-use domain::json::{Object, Value, from_value, to_value};
-use domain::rule::{AGENT_EVENTS, Decision, HandlerType};
 use jiff::Timestamp;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::execution::{Execution, redacted};
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::json::{Object, Value, from_value, to_value};
+use pintle_domain::rule::{AGENT_EVENTS, Decision, HandlerType};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -268,7 +268,7 @@ pub fn is_told(execution: &Execution) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::json::json;
+    use pintle_domain::json::json;
 
     fn record() -> TeamRecord {
         TeamRecord {

@@ -3,11 +3,11 @@
 //! What acts with the rights of its host, and what needs a secret of its gateway, stays there: the rule goes without its
 //! config and says so, and what it was to guard stays shut where it arrives.
 
-use domain::breaker::BreakerPolicy;
-use domain::checkpoint::CheckpointKind;
-use domain::id::{HookId, TenantId, agent_uuid};
-use domain::json::{Object, Value, from_value, json, to_value};
-use domain::rule::{AGENT_EVENTS, Fallback, HandlerType, HookScope, IN_FILE, Rule, Source};
+use pintle_domain::breaker::BreakerPolicy;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::id::{HookId, TenantId, agent_uuid};
+use pintle_domain::json::{Object, Value, from_value, json, to_value};
+use pintle_domain::rule::{AGENT_EVENTS, Fallback, HandlerType, HookScope, IN_FILE, Rule, Source};
 use serde::{Deserialize, Serialize};
 
 use crate::record;

@@ -3,9 +3,9 @@
 //! A statement is signed as the bytes that it has, so nobody has to write JSON in the same way twice. With rules it is a
 //! snapshot; without, it says that those with a certain digest are still the ones.
 
-use domain::hex::hex;
-use domain::json::{Value, canonical, json};
 use jiff::Timestamp;
+use pintle_domain::hex::hex;
+use pintle_domain::json::{Value, canonical, json};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use domain::condition::{Condition, ConditionInput};
-use domain::json::Value;
-use domain::shell::{ShellCommand, ShellFacts};
+use pintle_domain::condition::{Condition, ConditionInput};
+use pintle_domain::json::Value;
+use pintle_domain::shell::{ShellCommand, ShellFacts};
 use pintle_rules::condition::compile;
 
 mod absorb;
@@ -29,7 +29,7 @@ pub(crate) struct Event {
 impl Event {
     /// A tool call whose arguments are this JSON.
     pub(crate) fn tool(tool: &'static str, input: &str) -> Self {
-        let input = domain::json::parse(input).unwrap();
+        let input = pintle_domain::json::parse(input).unwrap();
         Self { tool, raw: tool, input: Some(input), raw_input: String::new(), facts: ShellFacts::default() }
     }
 

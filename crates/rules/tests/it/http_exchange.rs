@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use egress::{Allow, Egress, KeepAlive, Resolver};
-use engine::Deadlines;
 use futures_util::future::BoxFuture;
+use pintle_egress::{Allow, Egress, KeepAlive, Resolver};
+use pintle_engine::Deadlines;
 use pintle_rules::http::{Delivery, HttpFault, HttpSender, HttpSpec, Response};
 
 use self::server::Server;

@@ -3,9 +3,9 @@
 
 use std::sync::LazyLock;
 
-use domain::json::{Object, Rendered, Value, canonical, json, parse};
-use domain::llm::{LlmReply, LlmRequest};
-use domain::message::CallPart;
+use pintle_domain::json::{Object, Rendered, Value, canonical, json, parse};
+use pintle_domain::llm::{LlmReply, LlmRequest};
+use pintle_domain::message::CallPart;
 use pintle_rules::judge::{JudgeQuestion, MAX_FENCED_BYTES, PREAMBLE, TooLarge, request};
 use pintle_rules::reply::{DECIDE, Decision, InjectionEffect, decide};
 use proptest::prelude::*;

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use domain::checkpoint::runtime::TurnStatus;
-use domain::checkpoint::{Notice, ObservedEvent, PreToolUse, SubagentStart, Subject, UserPromptSubmit};
-use domain::id::{EventId, TurnId};
-use domain::identity::Identity;
-use domain::json::{self, Object, Value, json};
-use domain::llm::Usage;
-use domain::tool::{ToolCall, ToolOutput};
+use pintle_domain::checkpoint::runtime::TurnStatus;
+use pintle_domain::checkpoint::{Notice, ObservedEvent, PreToolUse, SubagentStart, Subject, UserPromptSubmit};
+use pintle_domain::id::{EventId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::{self, Object, Value, json};
+use pintle_domain::llm::Usage;
+use pintle_domain::tool::{ToolCall, ToolOutput};
 use pintle_rules::payload::{of_notice, of_subject};
 use pintle_rules::reply::{Exit, stdout};
 

@@ -6,7 +6,7 @@
 
 use std::net::IpAddr;
 
-use egress::Allow;
+use pintle_egress::Allow;
 
 use self::stage::Stage;
 

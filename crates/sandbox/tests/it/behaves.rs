@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use domain::checkpoint::Duty;
-use domain::json::json;
+use pintle_domain::checkpoint::Duty;
+use pintle_domain::json::json;
 use pintle_sandbox::{CompileError, ScriptFault, limits};
 
 use crate::stage::{self, run, runtime, sandbox, value};
@@ -22,7 +22,7 @@ fn the_event_is_data() {
             "keys": ["toolInput", "rawInput"], "proto": ["__proto__", "n"], "own": true, "plain": true,
             "text": "`${1}` \u{0}\u{2028}'\"</script>", "sum": 1.5,
         });
-        assert_eq!(domain::json::Value::Object(ran.returned.unwrap()), wanted);
+        assert_eq!(pintle_domain::json::Value::Object(ran.returned.unwrap()), wanted);
     });
 }
 

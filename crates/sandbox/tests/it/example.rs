@@ -1,6 +1,6 @@
 //! The examples of the page on scripts.
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 
 use crate::stage::{runtime, sandbox, value};
 

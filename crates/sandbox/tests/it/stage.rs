@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use domain::checkpoint::Duty;
-use domain::json::{Value, json};
+use pintle_domain::checkpoint::Duty;
+use pintle_domain::json::{Value, json};
 use pintle_sandbox::{Launcher, Sandbox, ScriptOutput, ScriptRun};
 
 /// Longer than any run takes that is meant to end by itself, on any machine.

@@ -1,7 +1,7 @@
 //! Two collections of texts: harmless ones that speak of danger, and dangerous ones that go round a naive guard.
 
 use crate::judge::dangers;
-use domain::shell::ShellKind;
+use pintle_domain::shell::ShellKind;
 
 use crate::{SHELLS, WORKSPACE, facts_as, facts_in};
 

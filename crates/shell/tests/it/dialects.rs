@@ -1,7 +1,7 @@
 //! Texts that bash and dash read differently: each shell is told what it would do, and one that is not known is told
 //! both.
 
-use domain::shell::ShellKind;
+use pintle_domain::shell::ShellKind;
 
 use crate::judge::dangers;
 use crate::{SHELLS, WORKSPACE, facts_as};

@@ -1,6 +1,6 @@
 //! A judge such as a guard could be: which facts are dangerous.
 
-use domain::shell::{ShellCommand, ShellFacts};
+use pintle_domain::shell::{ShellCommand, ShellFacts};
 
 use crate::WORKSPACE;
 

@@ -19,7 +19,7 @@ mod real;
 use std::path::Path;
 
 #[cfg(test)]
-use domain::shell::{ShellFacts, ShellKind, ShellText};
+use pintle_domain::shell::{ShellFacts, ShellKind, ShellText};
 
 #[cfg(test)]
 const WORKSPACE: &str = "/code/app";

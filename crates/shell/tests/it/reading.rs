@@ -1,6 +1,6 @@
 //! One fact after the other.
 
-use domain::shell::ShellFacts;
+use pintle_domain::shell::ShellFacts;
 
 use crate::{facts, facts_in};
 
@@ -12,10 +12,10 @@ fn commands(text: &str) -> Vec<String> {
 #[test]
 fn a_plain_command_is_told_whole() {
     let facts = facts("/bin/rm -rf 'a b' ../x > log.txt");
-    let json = domain::json::to_value(&facts).expect("facts are JSON");
+    let json = pintle_domain::json::to_value(&facts).expect("facts are JSON");
     assert_eq!(
         json,
-        domain::json::json!({
+        pintle_domain::json::json!({
             "commands": [{"name": "rm", "argv": ["/bin/rm", "-rf", "a b", "../x"], "cwd": "/code/app", "depth": 0}],
             "reads": [], "writes": ["/code/app/log.txt"], "deletes": ["/code/app/a b", "/code/x"],
             "urls": [], "outside": ["/code/x"], "pipes_to_interpreter": false, "unknown": false, "unknown_why": ""

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use domain::shell::{ShellFacts, ShellKind};
+use pintle_domain::shell::{ShellFacts, ShellKind};
 
 use self::jail::{Jail, Recorded, World};
 use crate::corpus::{Entry, entries};

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use domain::skill::finding::{Finding, Severity};
-use domain::skill::scan::Scan;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
+use pintle_domain::skill::finding::{Finding, Severity};
+use pintle_domain::skill::scan::Scan;
 use pintle_skills::{ReadLimits, Scanner, SkillFolder, SkillSeals, SkillSelection, body, scan_hooks};
 
 /// What stands outside and must never be seen.
@@ -47,7 +47,7 @@ impl Yard {
     /// A skill whose manifest has one entry for each of `files`, named by its number.
     fn skill(&self, name: &str, files: &[&str]) {
         let entries = files.iter().enumerate().map(|(number, file)| {
-            let file = domain::json::Value::from(*file);
+            let file = pintle_domain::json::Value::from(*file);
             format!(
                 r#"{{"name":"h{number}","file":{file},"timing":"after_user_input","role":"system","persistent":false}}"#
             )

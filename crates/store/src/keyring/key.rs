@@ -9,9 +9,9 @@ use aes_gcm::aead::{Aead as _, KeyInit as _, Payload};
 use aes_gcm::{Aes256Gcm, Nonce};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use domain::approval::ApprovalKey;
-use domain::audit::ChangeKey;
-use domain::history::HistoryKey;
+use pintle_domain::approval::ApprovalKey;
+use pintle_domain::audit::ChangeKey;
+use pintle_domain::history::HistoryKey;
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 

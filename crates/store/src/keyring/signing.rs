@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use domain::approval::ApprovalKey;
-use domain::audit::{AuditCheckpoint, ChainHead, ChangeKey, Proof};
-use domain::id::TenantId;
 use jiff::Timestamp;
+use pintle_domain::approval::ApprovalKey;
+use pintle_domain::audit::{AuditCheckpoint, ChainHead, ChangeKey, Proof};
+use pintle_domain::id::TenantId;
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use zeroize::Zeroizing;
 

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
-use domain::history::SignedContent;
+use pintle_domain::history::SignedContent;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 

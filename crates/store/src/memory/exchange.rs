@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::id::{TenantId, TurnId};
-use domain::store::{Repeat, RepeatName, RepeatStore, SessionKey, StoreError, Upload, UploadStore};
 use jiff::Timestamp;
+use pintle_domain::id::{TenantId, TurnId};
+use pintle_domain::store::{Repeat, RepeatName, RepeatStore, SessionKey, StoreError, Upload, UploadStore};
 
 use super::Memory;
 

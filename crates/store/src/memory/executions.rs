@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use domain::audit::{AuditCheckpoint, AuditEntry, AuditKind};
-use domain::execution::Execution;
-use domain::id::{HookId, TenantId};
-use domain::json::Object;
-use domain::store::{Actor, AuditStore, ExecutionQuery, ExecutionStore, OnKept, RuleStore, StoreError, TenantScope};
 use jiff::Timestamp;
+use pintle_domain::audit::{AuditCheckpoint, AuditEntry, AuditKind};
+use pintle_domain::execution::Execution;
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::json::Object;
+use pintle_domain::store::{
+    Actor, AuditStore, ExecutionQuery, ExecutionStore, OnKept, RuleStore, StoreError, TenantScope,
+};
 
 use super::Memory;
 use crate::evidence::opened;

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
-use domain::audit::{AuditCheckpoint, AuditEntry, AuditKind, ChainHead, cut_at, due};
-use domain::execution::Execution;
-use domain::id::TenantId;
-use domain::identity::Identity;
-use domain::json::{Object, canonical};
-use domain::record::EventRecord;
-use domain::store::{ExecutionQuery, SessionKey, StoreError, StoredTurn, TenantScope};
-use domain::verdict::VerdictKind;
 use jiff::Timestamp;
+use pintle_domain::audit::{AuditCheckpoint, AuditEntry, AuditKind, ChainHead, cut_at, due};
+use pintle_domain::execution::Execution;
+use pintle_domain::id::TenantId;
+use pintle_domain::identity::Identity;
+use pintle_domain::json::{Object, canonical};
+use pintle_domain::record::EventRecord;
+use pintle_domain::store::{ExecutionQuery, SessionKey, StoreError, StoredTurn, TenantScope};
+use pintle_domain::verdict::VerdictKind;
 use uuid::Uuid;
 
 use super::{MAX_ENTRIES, MAX_EVENTS, MAX_EXECUTIONS};

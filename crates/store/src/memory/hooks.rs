@@ -4,14 +4,14 @@ mod tables;
 
 use std::sync::{MutexGuard, PoisonError};
 
-use domain::breaker::BreakerRun;
-use domain::id::{HookId, TenantId};
-use domain::rule::Rule;
-use domain::store::{
+use jiff::Timestamp;
+use pintle_domain::breaker::BreakerRun;
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::rule::Rule;
+use pintle_domain::store::{
     Actor, Budget, BudgetChange, BudgetStore, LoggedChange, OnKept, OutboxJob, OutboxStore, RuleChange,
     RuleChangeResult, RuleStore, StoreError, StoredRules, Tenant, TenantScope,
 };
-use jiff::Timestamp;
 
 use super::Memory;
 use crate::rules::{self, Account, whole_micros};

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{MutexGuard, PoisonError};
 
-use domain::audit::AuditKind;
-use domain::id::TenantId;
-use domain::store::{
+use jiff::Timestamp;
+use pintle_domain::audit::AuditKind;
+use pintle_domain::id::TenantId;
+use pintle_domain::store::{
     Actor, ApiKey, ConsoleSession, GatewayUse, IdentityChange, IdentityStore, Member, RuleStore as _, SecretDigest,
     SessionOrigin, SessionSecrets, SignInLink, StoreError, Tenant, UseRoom,
 };
-use jiff::Timestamp;
 
 use super::Memory;
 use crate::rows::identity::members::{taken, unknown};

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use domain::store::{
-    SpendingAccount, SpendingHold, SpendingRoom, SpendingStanding, SpendingStore, SpentSum, StoreError,
-};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use pintle_domain::store::{
+    SpendingAccount, SpendingHold, SpendingRoom, SpendingStanding, SpendingStore, SpentSum, StoreError,
+};
 
 use super::Memory;
 

@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::approval::{Approval, ApprovalStanding, ApprovalState, PersonAnswer, QuestionPlan, plan};
-use domain::checkpoint::runtime::TurnStatus;
-use domain::id::{TenantId, TurnId};
-use domain::session::{JournalEntry, settle};
-use domain::store::{
+use jiff::Timestamp;
+use pintle_domain::approval::{Approval, ApprovalStanding, ApprovalState, PersonAnswer, QuestionPlan, plan};
+use pintle_domain::checkpoint::runtime::TurnStatus;
+use pintle_domain::id::{TenantId, TurnId};
+use pintle_domain::session::{JournalEntry, settle};
+use pintle_domain::store::{
     ApprovalQuery, FailedTurn, JournalAppend, LeftTurn, ParkedTurn, SessionHold, SessionKey, SessionPatch, SessionRow,
     SessionSettings, StoreError, TenantScope,
 };
-use domain::turn::Fact;
-use jiff::Timestamp;
+use pintle_domain::turn::Fact;
 
 use crate::progress::{self, Progress};
 use crate::refusal;

@@ -1,7 +1,7 @@
 //! Turns, page by page, as values.
 
-use domain::record::EventRecord;
-use domain::store::{SessionKey, StoredEvent, TurnOutcome, TurnPage, TurnQuery, TurnRow, WhichTurns};
+use pintle_domain::record::EventRecord;
+use pintle_domain::store::{SessionKey, StoredEvent, TurnOutcome, TurnPage, TurnQuery, TurnRow, WhichTurns};
 
 use super::history::{History, is_one_turn};
 

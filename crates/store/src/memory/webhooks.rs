@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{MutexGuard, PoisonError};
 
-use domain::id::TenantId;
-use domain::store::{Budget, FailedTurn, LoggedChange, RetryWhich, StoreError, StoredEndpoint, WebhookStore};
-use domain::webhook::WebhookDelivery;
 use jiff::Timestamp;
+use pintle_domain::id::TenantId;
+use pintle_domain::store::{Budget, FailedTurn, LoggedChange, RetryWhich, StoreError, StoredEndpoint, WebhookStore};
+use pintle_domain::webhook::WebhookDelivery;
 
 use super::Memory;
 use crate::rules::whole_micros;

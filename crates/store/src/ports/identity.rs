@@ -1,13 +1,13 @@
 //! The port to those who may ask.
 
-use domain::audit::AuditKind;
-use domain::id::TenantId;
-use domain::json::{Object, canonical};
-use domain::store::{
+use jiff::Timestamp;
+use pintle_domain::audit::AuditKind;
+use pintle_domain::id::TenantId;
+use pintle_domain::json::{Object, canonical};
+use pintle_domain::store::{
     Actor, ApiKey, ConsoleSession, GatewayUse, IdentityChange, IdentityStore, Member, SecretDigest, SessionSecrets,
     SignInLink, StoreError, Tenant, UseRoom,
 };
-use jiff::Timestamp;
 
 use crate::database::{Database, SqlStore};
 use crate::db::{Db, Failure};

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use domain::id::{EventId, TenantId, TurnId};
-use domain::json::Object;
-use domain::node::NodeKeys;
-use domain::rule::Rule;
-use domain::store::{Actor, SessionKey, StoreError, StoredTurn, TurnPage, TurnQuery};
 use jiff::Timestamp;
+use pintle_domain::id::{EventId, TenantId, TurnId};
+use pintle_domain::json::Object;
+use pintle_domain::node::NodeKeys;
+use pintle_domain::rule::Rule;
+use pintle_domain::store::{Actor, SessionKey, StoreError, StoredTurn, TurnPage, TurnQuery};
 
 use crate::Store;
 use crate::anchoring;

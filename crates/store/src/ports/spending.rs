@@ -1,10 +1,10 @@
 //! The port to what is spent at model doors.
 
-use domain::store::{
-    SpendingAccount, SpendingHold, SpendingRoom, SpendingStanding, SpendingStore, SpentSum, StoreError,
-};
 use jiff::Timestamp;
 use jiff::civil::Date;
+use pintle_domain::store::{
+    SpendingAccount, SpendingHold, SpendingRoom, SpendingStanding, SpendingStore, SpentSum, StoreError,
+};
 
 use crate::database::{Database, SqlStore};
 use crate::rows::spending;

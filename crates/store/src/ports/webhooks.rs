@@ -1,9 +1,9 @@
 //! The port to what others are told.
 
-use domain::id::TenantId;
-use domain::store::{Budget, FailedTurn, LoggedChange, RetryWhich, StoreError, StoredEndpoint, WebhookStore};
-use domain::webhook::WebhookDelivery;
 use jiff::Timestamp;
+use pintle_domain::id::TenantId;
+use pintle_domain::store::{Budget, FailedTurn, LoggedChange, RetryWhich, StoreError, StoredEndpoint, WebhookStore};
+use pintle_domain::webhook::WebhookDelivery;
 
 use crate::database::{Database, SqlStore};
 use crate::rows::{budgets, hooks, journal, webhooks};

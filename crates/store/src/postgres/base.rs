@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use domain::store::{OnRulesChanged, RuleSubscription, StoreError};
+use pintle_domain::store::{OnRulesChanged, RuleSubscription, StoreError};
 
 use super::link::Link;
 use super::listening::{ListenerGuard, listen};

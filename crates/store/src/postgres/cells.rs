@@ -157,7 +157,7 @@ impl Columns for Row {
 
 #[cfg(test)]
 mod tests {
-    use testkit::postgres::Server;
+    use pintle_testkit::postgres::Server;
 
     use super::super::base::Base;
     use super::super::target::Target;

@@ -1,5 +1,5 @@
 //! Who works on which session: a lease for each, in a row that any node can read. The rules are those of
-//! [`domain::lease`]; this asks the database and the clock.
+//! [`pintle_domain::lease`]; this asks the database and the clock.
 //!
 //! One thread renews all leases of this store, with one statement on a connection of its own, so that no flood of others
 //! is in its way. Another one only looks at the clock: it says what is lost when the first one hangs.
@@ -10,8 +10,8 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use domain::lease::{Fence, LEASE_TIME, OwnLeases, RENEW_EVERY};
-use domain::store::{OnLost, SessionHold, SessionKey, StoreError};
+use pintle_domain::lease::{Fence, LEASE_TIME, OwnLeases, RENEW_EVERY};
+use pintle_domain::store::{OnLost, SessionHold, SessionKey, StoreError};
 
 use super::base::{Base, locked};
 use super::boottime::boottime;

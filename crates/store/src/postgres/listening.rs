@@ -8,9 +8,9 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use domain::store::{OnRulesChanged, RuleSubscription};
 use futures_util::StreamExt as _;
 use futures_util::stream::poll_fn;
+use pintle_domain::store::{OnRulesChanged, RuleSubscription};
 use tokio::time::{sleep, timeout};
 use tokio_postgres::{AsyncMessage, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-use domain::store::StoreError;
+use pintle_domain::store::StoreError;
 use tokio::runtime::{Builder, Handle};
 use tokio::time::timeout;
 use tokio_postgres::{Client, Config, Error};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use domain::approval::ApprovalKey;
-use domain::node::{GONE_AFTER, may_share};
-use domain::store::StoreError;
+use pintle_domain::approval::ApprovalKey;
+use pintle_domain::node::{GONE_AFTER, may_share};
+use pintle_domain::store::StoreError;
 
 use super::link::{LOCK_TIMEOUT, Link};
 use super::target::Target;

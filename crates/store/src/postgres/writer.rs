@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use domain::store::StoreError;
+use pintle_domain::store::StoreError;
 
 use super::base::{Base, TRIES};
 use super::leases::Leases;

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::anchor::{Anchor, AnchoredRule, RuleEntry, RuleLeft, StoreSeen};
-use domain::audit::{ChangeKey, Hash};
-use domain::id::{HookId, TenantId};
-use domain::json::{self, Object, Value};
-use domain::rule::Rule;
-use domain::store::StoredRules;
+use pintle_domain::anchor::{Anchor, AnchoredRule, RuleEntry, RuleLeft, StoreSeen};
+use pintle_domain::audit::{ChangeKey, Hash};
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::json::{self, Object, Value};
+use pintle_domain::rule::Rule;
+use pintle_domain::store::StoredRules;
 
 use super::audit::{audited, chain_seen, number, store_id};
 use crate::db::{Columns, Db, Failure};

@@ -1,10 +1,10 @@
 //! Questions for persons, as rows. What becomes of them is decided in `domain`; this carries it out.
 
-use domain::approval::{
+use pintle_domain::approval::{
     Approval, ApprovalFlaw, ApprovalKey, ApprovalStanding, ApprovalState, PersonAnswer, QuestionPlan, plan,
 };
-use domain::id::{TenantId, TurnId};
-use domain::store::{ApprovalQuery, SessionKey, StoreError, TenantScope};
+use pintle_domain::id::{TenantId, TurnId};
+use pintle_domain::store::{ApprovalQuery, SessionKey, StoreError, TenantScope};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error as WordError, StrDeserializer};

@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use domain::audit::{AuditCheckpoint, AuditEntry, ChainHead, ChangeKey};
-use domain::id::TenantId;
-use domain::store::StoreError;
 use jiff::Timestamp;
+use pintle_domain::audit::{AuditCheckpoint, AuditEntry, ChainHead, ChangeKey};
+use pintle_domain::id::TenantId;
+use pintle_domain::store::StoreError;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use domain::store::StoreError;
+use pintle_domain::store::StoreError;
 
 use super::batch::{Batch, MAX_GROUP_BATCHES, Rows};
 
@@ -152,9 +152,9 @@ impl Backlog {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use domain::id::TurnId;
-    use domain::record::EventRecord;
-    use testkit::conformance::store::event;
+    use pintle_domain::id::TurnId;
+    use pintle_domain::record::EventRecord;
+    use pintle_testkit::conformance::store::event;
 
     use super::*;
     use crate::db::Dialect;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use domain::execution::Execution;
-use domain::lease::Fence;
-use domain::record::EventRecord;
-use domain::session::JournalEntry;
-use domain::store::{JournalAppend, OnKept, OutboxJob, Room, SessionKey, StoreError};
-use domain::turn::Fact;
+use pintle_domain::execution::Execution;
+use pintle_domain::lease::Fence;
+use pintle_domain::record::EventRecord;
+use pintle_domain::session::JournalEntry;
+use pintle_domain::store::{JournalAppend, OnKept, OutboxJob, Room, SessionKey, StoreError};
+use pintle_domain::turn::Fact;
 
 use super::audit::{self, Sealer};
 use super::journal::Lines;

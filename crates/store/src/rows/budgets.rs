@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use domain::id::TenantId;
-use domain::store::Budget;
 use jiff::Timestamp;
+use pintle_domain::id::TenantId;
+use pintle_domain::store::Budget;
 
 use crate::db::{Columns, Db, Failure};
 use crate::refusal::swallowed;

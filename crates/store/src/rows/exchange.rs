@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use domain::id::{SessionId, TenantId, TurnId};
-use domain::store::{Repeat, RepeatName, SessionKey, Upload};
 use jiff::Timestamp;
+use pintle_domain::id::{SessionId, TenantId, TurnId};
+use pintle_domain::store::{Repeat, RepeatName, SessionKey, Upload};
 
 use crate::db::{Cell, Columns, Db, Exclusive, Failure, Statement, limit_of, moment};
 

@@ -1,11 +1,11 @@
 //! Executions: keeping, listing and forgetting them.
 
-use domain::checkpoint::CheckpointKind;
-use domain::execution::Execution;
-use domain::id::{HookId, TenantId};
-use domain::rule::{Decision, HandlerType};
-use domain::store::{ExecutionQuery, StoreError, TenantScope};
 use jiff::Timestamp;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::execution::Execution;
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::rule::{Decision, HandlerType};
+use pintle_domain::store::{ExecutionQuery, StoreError, TenantScope};
 use uuid::Uuid;
 
 use crate::body;

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::{self, Thread, ThreadId};
 use std::time::{Duration, Instant};
 
-use domain::store::StoreError;
+use pintle_domain::store::StoreError;
 
 use super::backlog::{Backlog, BatchResult, UnwrittenBatch};
 use super::batch::{Batch, MAX_GROUP_BATCHES, Rows};

@@ -7,14 +7,14 @@ mod columns;
 
 use std::collections::BTreeMap;
 
-use domain::anchor::{AnchoredRule, DoubtKind, RuleDoubt};
-use domain::audit::ChangeKey;
-use domain::breaker::BreakerRun;
-use domain::id::{HookId, SENTINEL_TENANT, TenantId};
-use domain::json::{canonical, json};
-use domain::rule::Rule;
-use domain::store::{Actor, LoggedChange, OpenBreaker, RuleChange, RuleChangeResult, StoredRules, TenantScope};
 use jiff::Timestamp;
+use pintle_domain::anchor::{AnchoredRule, DoubtKind, RuleDoubt};
+use pintle_domain::audit::ChangeKey;
+use pintle_domain::breaker::BreakerRun;
+use pintle_domain::id::{HookId, SENTINEL_TENANT, TenantId};
+use pintle_domain::json::{canonical, json};
+use pintle_domain::rule::Rule;
+use pintle_domain::store::{Actor, LoggedChange, OpenBreaker, RuleChange, RuleChangeResult, StoredRules, TenantScope};
 
 use super::anchor::{EPOCH, ROW};
 use super::identity::members;

@@ -12,9 +12,9 @@ pub(crate) mod uses;
 
 use std::str::FromStr;
 
-use domain::id::TenantId;
-use domain::store::StoreError;
 use jiff::Timestamp;
+use pintle_domain::id::TenantId;
+use pintle_domain::store::StoreError;
 
 use crate::db::{Columns, Db, Failure};
 use crate::rules;

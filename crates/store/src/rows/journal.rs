@@ -1,11 +1,11 @@
 //! Journals: what an append changes, in the transaction of whoever calls, and reading one back.
 
-use domain::id::{SessionId, TenantId, TurnId};
-use domain::lease::Fence;
-use domain::session::{JournalEntry, settle};
-use domain::store::{FailedTurn, JournalAppend, SessionKey, StoreError};
-use domain::turn::Fact;
 use jiff::Timestamp;
+use pintle_domain::id::{SessionId, TenantId, TurnId};
+use pintle_domain::lease::Fence;
+use pintle_domain::session::{JournalEntry, settle};
+use pintle_domain::store::{FailedTurn, JournalAppend, SessionKey, StoreError};
+use pintle_domain::turn::Fact;
 
 use super::approvals;
 use crate::body;

@@ -1,9 +1,9 @@
 //! Nodes, and what they say to each other, as rows.
 
-use domain::id::{AgentId, SessionId, TenantId, TurnId};
-use domain::lease::Fence;
-use domain::node::{GONE_AFTER, NodeState, SeenNode};
-use domain::store::{LeftTurn, Letter, LetterKind, SessionKey, Steerer};
+use pintle_domain::id::{AgentId, SessionId, TenantId, TurnId};
+use pintle_domain::lease::Fence;
+use pintle_domain::node::{GONE_AFTER, NodeState, SeenNode};
+use pintle_domain::store::{LeftTurn, Letter, LetterKind, SessionKey, Steerer};
 
 use crate::db::{Columns, Db, Dialect, Failure};
 

@@ -1,8 +1,8 @@
 //! Jobs of hooks that only observe, as rows.
 
-use domain::id::{HookId, TenantId};
-use domain::store::{OutboxJob, StoreError};
 use jiff::Timestamp;
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::store::{OutboxJob, StoreError};
 
 use crate::db::{Cell, Columns, Db, Dialect, Failure, Statement, limit_of};
 use crate::keyring::{DecryptError, SealError, SealedPlace};

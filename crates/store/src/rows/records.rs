@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use domain::hex::{hex, unhex};
-use domain::store::{StoredEvent, StoredRecord};
 use jiff::Timestamp;
+use pintle_domain::hex::{hex, unhex};
+use pintle_domain::store::{StoredEvent, StoredRecord};
 use sha2::{Digest as _, Sha256};
 
 use crate::body;
@@ -321,9 +321,9 @@ fn unreadable(row: &dyn Columns, why: String) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use domain::id::TurnId;
+    use pintle_domain::id::TurnId;
+    use pintle_testkit::conformance::store::{event, keep};
     use rusqlite::{Connection, StatementStatus};
-    use testkit::conformance::store::{event, keep};
 
     use super::*;
     use crate::{Durability, Sqlite};

@@ -1,8 +1,8 @@
 //! Sealed values as rows, sealed anew with the key that seals now.
 
-use domain::id::TenantId;
-use domain::json::{Object, Value};
-use domain::rule::Rule;
+use pintle_domain::id::TenantId;
+use pintle_domain::json::{Object, Value};
+use pintle_domain::rule::Rule;
 
 use super::{epoch, hooks};
 use crate::db::{Cell, Db, Failure, limit_of};

@@ -1,8 +1,8 @@
 //! Sessions as rows: listing and deleting them. Who holds one is known outside.
 
-use domain::id::{SessionId, TenantId};
-use domain::json::Object;
-use domain::store::{SessionKey, SessionPatch, SessionQuery, SessionRow, SessionSettings, StoreError};
+use pintle_domain::id::{SessionId, TenantId};
+use pintle_domain::json::Object;
+use pintle_domain::store::{SessionKey, SessionPatch, SessionQuery, SessionRow, SessionSettings, StoreError};
 
 use crate::body;
 use crate::db::{Columns, Db, Dialect, Exclusive, Failure, Statement, limit_of};

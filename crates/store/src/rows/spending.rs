@@ -1,8 +1,8 @@
 //! What is spent at model doors, as rows.
 
-use domain::store::{SpendingAccount, SpendingHold, SpendingRoom, SpendingStanding, SpentSum};
 use jiff::Timestamp;
 use jiff::civil::Date;
+use pintle_domain::store::{SpendingAccount, SpendingHold, SpendingRoom, SpendingStanding, SpentSum};
 
 use super::audit::number;
 use super::tenants;

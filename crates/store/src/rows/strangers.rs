@@ -9,7 +9,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use domain::store::StoreError;
+use pintle_domain::store::StoreError;
 
 use self::shape::{Difference, Parts};
 use crate::db::{Columns, Db, Dialect, Failure, Statement};
@@ -230,7 +230,7 @@ pub(crate) fn look(dialect: Dialect) -> Option<Statement<'static>> {
 mod tests {
     use std::path::Path;
 
-    use testkit::postgres::Server;
+    use pintle_testkit::postgres::Server;
 
     use super::*;
     use crate::Durability;

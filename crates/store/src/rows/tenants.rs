@@ -1,8 +1,8 @@
 //! Tenants, as rows.
 
-use domain::id::TenantId;
-use domain::store::Tenant;
 use jiff::Timestamp;
+use pintle_domain::id::TenantId;
+use pintle_domain::store::Tenant;
 
 use super::epoch;
 use crate::db::{Db, Failure};

@@ -1,9 +1,9 @@
 //! What others are to be told, as rows.
 
-use domain::id::TenantId;
-use domain::store::{RetryWhich, StoreError, StoredEndpoint};
-use domain::webhook::{WebhookDelivery, WebhookEvent};
 use jiff::Timestamp;
+use pintle_domain::id::TenantId;
+use pintle_domain::store::{RetryWhich, StoreError, StoredEndpoint};
+use pintle_domain::webhook::{WebhookDelivery, WebhookEvent};
 
 use crate::db::{Cell, Columns, Db, Dialect, Failure, Statement, limit_of};
 use crate::refusal::swallowed;

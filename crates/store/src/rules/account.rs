@@ -1,9 +1,9 @@
 //! What a tenant may spend in one month: arithmetic.
 
-use domain::store::Budget;
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use pintle_domain::store::Budget;
 
 /// The tokens that a tenant may spend a month unless somebody said otherwise; the databases' default too. Source: the
 /// published format of budgets.

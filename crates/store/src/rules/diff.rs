@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use domain::id::TenantId;
-use domain::json::{Object, Value, json};
-use domain::rule::Rule;
+use pintle_domain::id::TenantId;
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::rule::Rule;
 
 /// The text that stands for a secret.
 const MASK: &str = "********";
@@ -62,7 +62,7 @@ pub(crate) fn trips_diff(before: &BTreeMap<TenantId, String>, after: &BTreeMap<T
 }
 
 fn patch(before: &Value, after: &Value) -> Value {
-    domain::json::diff(before, after)
+    pintle_domain::json::diff(before, after)
 }
 
 #[derive(Clone, Copy)]
@@ -106,7 +106,7 @@ fn is_secret(place: Place, name: &str, names: &[String]) -> bool {
 
 fn shown(hook: Option<&Rule>, config: Object) -> Value {
     let Some(hook) = hook else { return Value::Null };
-    let mut row = domain::json::to_value(Rule { config, ..hook.clone() }).expect("a row is JSON");
+    let mut row = pintle_domain::json::to_value(Rule { config, ..hook.clone() }).expect("a row is JSON");
     if let Some(members) = row.as_object_mut() {
         for name in ["version", "created_at", "updated_at"] {
             members.shift_remove(name);
@@ -126,10 +126,10 @@ fn masked(json: Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use domain::breaker::BreakerPolicy;
-    use domain::checkpoint::CheckpointKind;
-    use domain::id::HookId;
-    use domain::rule::{Fallback, HandlerType, HookScope, Source};
+    use pintle_domain::breaker::BreakerPolicy;
+    use pintle_domain::checkpoint::CheckpointKind;
+    use pintle_domain::id::HookId;
+    use pintle_domain::rule::{Fallback, HandlerType, HookScope, Source};
 
     use super::*;
 
@@ -142,7 +142,7 @@ mod tests {
             handler_type: HandlerType::Http,
             scope: HookScope::Tenant,
             name: String::new(),
-            config: domain::json::from_value(config).unwrap(),
+            config: pintle_domain::json::from_value(config).unwrap(),
             matcher: String::new(),
             if_expr: String::new(),
             timeout_ms: 5000,

@@ -9,9 +9,9 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use domain::approval::ApprovalKey;
-use domain::store::StoreError;
 use nix::unistd::{AccessFlags, access};
+use pintle_domain::approval::ApprovalKey;
+use pintle_domain::store::StoreError;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::Durability;

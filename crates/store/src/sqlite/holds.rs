@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::store::{SessionKey, StoreError};
+use pintle_domain::store::{SessionKey, StoreError};
 use rusqlite::Connection;
 
 use super::holder::Holder;

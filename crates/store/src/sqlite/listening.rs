@@ -9,9 +9,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use domain::store::{OnRulesChanged, RuleSubscription};
 use nix::errno::Errno;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
+use pintle_domain::store::{OnRulesChanged, RuleSubscription};
 
 /// The pauses after a write, at the end of each of which is looked. A write is seen only when its commit ends, and a
 /// disk may take long to sync; and whoever writes all the time rings once a second.
@@ -148,8 +148,8 @@ mod tests {
     use std::io::Write as _;
     use std::sync::mpsc::{self, Receiver};
 
-    use domain::id::TenantId;
-    use domain::store::{RuleStore as _, Tenant};
+    use pintle_domain::id::TenantId;
+    use pintle_domain::store::{RuleStore as _, Tenant};
     use tempfile::TempDir;
 
     use super::*;

@@ -10,10 +10,10 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::store::{SessionHold, SessionKey, StoreError};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
+use pintle_domain::store::{SessionHold, SessionKey, StoreError};
 
 use crate::place::place;
 

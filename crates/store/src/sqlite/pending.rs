@@ -107,18 +107,18 @@ mod tests {
     use std::path::{Path, PathBuf};
     use std::sync::Arc;
 
-    use domain::account::Account;
-    use domain::audit::ChainHead;
-    use domain::execution::Execution;
-    use domain::id::{HookId, TenantId};
-    use domain::identity::Identity;
-    use domain::record::EventRecord;
-    use domain::store::{
+    use pintle_domain::account::Account;
+    use pintle_domain::audit::ChainHead;
+    use pintle_domain::execution::Execution;
+    use pintle_domain::id::{HookId, TenantId};
+    use pintle_domain::identity::Identity;
+    use pintle_domain::record::EventRecord;
+    use pintle_domain::store::{
         AuditStore as _, ExecutionQuery, ExecutionStore as _, RecordQuery, RecordStore as _, StoreError, TenantScope,
     };
-    use domain::verdict::VerdictKind;
-    use testkit::conformance::audit::{cleared, findings, verified};
-    use testkit::conformance::executions::{by, said};
+    use pintle_domain::verdict::VerdictKind;
+    use pintle_testkit::conformance::audit::{cleared, findings, verified};
+    use pintle_testkit::conformance::executions::{by, said};
 
     use super::super::file::{self, Place};
     use super::super::writer::Writer;
@@ -275,7 +275,7 @@ mod tests {
         desk.writer.fold();
         assert_eq!(desk.rows()[2], 1);
         let store = Sqlite::open(&desk.path(), Durability::Commit).unwrap();
-        assert!(findings(&verified(&store, &|_, _, _| domain::audit::Proof::Good)).is_empty());
+        assert!(findings(&verified(&store, &|_, _, _| pintle_domain::audit::Proof::Good)).is_empty());
     }
 
     #[test]
@@ -284,7 +284,7 @@ mod tests {
         (0..3).for_each(|_| desk.call(&call()).unwrap());
         desk.raw().execute_batch("DELETE FROM evidence_tail WHERE seq = 3").unwrap();
         let store = Sqlite::open(&desk.path(), Durability::Commit).unwrap();
-        let report = verified(&store, &|_, _, _| domain::audit::Proof::Good);
+        let report = verified(&store, &|_, _, _| pintle_domain::audit::Proof::Good);
         let said: Vec<String> = findings(&report).iter().map(|finding| finding.to_string()).collect();
         assert!(said.iter().any(|line| line.contains("rows 3 to 4 are missing")), "{said:?}");
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use domain::record::EventRecord;
-use domain::store::StoreError;
+use pintle_domain::record::EventRecord;
+use pintle_domain::store::StoreError;
 use rusqlite::Connection;
 
 use super::checkpoints::Checkpoints;
@@ -315,7 +315,7 @@ mod tests {
     use std::sync::mpsc::{Sender, channel, sync_channel};
     use std::thread;
 
-    use testkit::conformance::audit::cleared;
+    use pintle_testkit::conformance::audit::cleared;
 
     use super::*;
     use crate::keyring::signing::SigningKey;

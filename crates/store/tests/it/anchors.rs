@@ -5,18 +5,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use domain::breaker::BreakerPolicy;
-use domain::checkpoint::CheckpointKind;
-use domain::id::{DEFAULT_TENANT, HookId, SENTINEL_TENANT, TenantId};
-use domain::json::Object;
-use domain::rule::{Fallback, HandlerType, HookScope, Rule, Source};
-use domain::store::{Actor, RuleChange, StoreError, StoredRules};
+use pintle_domain::breaker::BreakerPolicy;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::id::{DEFAULT_TENANT, HookId, SENTINEL_TENANT, TenantId};
+use pintle_domain::json::Object;
+use pintle_domain::rule::{Fallback, HandlerType, HookScope, Rule, Source};
+use pintle_domain::store::{Actor, RuleChange, StoreError, StoredRules};
 use pintle_store::keyring::signing::SigningKey;
 use pintle_store::{AnchorFile, Durability, Store, StoreKeys};
+use pintle_testkit::conformance::audit::cleared;
+use pintle_testkit::conformance::store::keep;
+use pintle_testkit::postgres::Server;
 use rusqlite::Connection;
-use testkit::conformance::audit::cleared;
-use testkit::conformance::store::keep;
-use testkit::postgres::Server;
 
 /// The rule that somebody edits, and the one beside it.
 pub(crate) const EDITED: &str = "0193a5b0-7000-7000-8000-0000000000a1";

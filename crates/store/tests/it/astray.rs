@@ -1,17 +1,17 @@
 //! What somebody else puts into a database so that writes go astray: triggers that swallow rows, tables in a nearer
 //! schema.
 
-use domain::id::{DEFAULT_TENANT, EventId, HookId, TurnId};
-use domain::record::EventRecord;
-use domain::store::{ExecutionQuery, RuleChange, TenantScope};
-use domain::verdict::VerdictKind;
 use jiff::Timestamp;
+use pintle_domain::id::{DEFAULT_TENANT, EventId, HookId, TurnId};
+use pintle_domain::record::EventRecord;
+use pintle_domain::store::{ExecutionQuery, RuleChange, TenantScope};
+use pintle_domain::verdict::VerdictKind;
 use pintle_store::Store as _;
-use testkit::conformance::audit::cleared;
-use testkit::conformance::executions::{keep_executions, ran, said};
-use testkit::conformance::sessions::{append_of, begun, hand_over, key};
-use testkit::conformance::store::keep;
-use testkit::postgres::Server;
+use pintle_testkit::conformance::audit::cleared;
+use pintle_testkit::conformance::executions::{keep_executions, ran, said};
+use pintle_testkit::conformance::sessions::{append_of, begun, hand_over, key};
+use pintle_testkit::conformance::store::keep;
+use pintle_testkit::postgres::Server;
 
 use super::anchors::{EDITED, World, by, in_both, rule, world};
 

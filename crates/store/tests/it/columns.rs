@@ -5,22 +5,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use domain::approval::ApprovalState;
-use domain::id::{DEFAULT_TENANT, HookId, SENTINEL_TENANT, TenantId, TurnId};
-use domain::identity::Identity;
-use domain::rule::{HookScope, Rule};
-use domain::store::{Actor, BudgetChange, RuleChange, TenantScope};
-use domain::tool::CallPlace;
-use domain::verdict::VerdictKind;
+use pintle_domain::approval::ApprovalState;
+use pintle_domain::id::{DEFAULT_TENANT, HookId, SENTINEL_TENANT, TenantId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::rule::{HookScope, Rule};
+use pintle_domain::store::{Actor, BudgetChange, RuleChange, TenantScope};
+use pintle_domain::tool::CallPlace;
+use pintle_domain::verdict::VerdictKind;
 use pintle_store::AnchorFile;
 use pintle_store::keyring::signing::{PublicKeys, SigningKey};
+use pintle_testkit::conformance::approvals::{call, moment, question, said as answered};
+use pintle_testkit::conformance::audit::{findings, verified};
+use pintle_testkit::conformance::executions::{ran, said};
+use pintle_testkit::conformance::sessions::{append_of, appended, begun, key};
+use pintle_testkit::conformance::store::keep;
 use rusqlite::Connection;
 use rusqlite::types::Value;
-use testkit::conformance::approvals::{call, moment, question, said as answered};
-use testkit::conformance::audit::{findings, verified};
-use testkit::conformance::executions::{ran, said};
-use testkit::conformance::sessions::{append_of, appended, begun, key};
-use testkit::conformance::store::keep;
 
 use super::anchors::{EDITED, OTHER, World, by, in_both, rule};
 

@@ -3,11 +3,13 @@
 
 use std::fs;
 
-use domain::id::{DEFAULT_TENANT, TenantId, TurnId};
-use domain::store::{GatewayUse, IdentityStore as _, RuleStore as _, SessionKey, SessionStore as _, UseKind, UseRoom};
 use jiff::{SignedDuration, Timestamp};
+use pintle_domain::id::{DEFAULT_TENANT, TenantId, TurnId};
+use pintle_domain::store::{
+    GatewayUse, IdentityStore as _, RuleStore as _, SessionKey, SessionStore as _, UseKind, UseRoom,
+};
 use pintle_store::{Durability, Sqlite};
-use testkit::conformance::sessions::{append_of, appended, begun, key};
+use pintle_testkit::conformance::sessions::{append_of, appended, begun, key};
 
 /// What a log begins with, and what stands before each page of it.
 const HEAD: usize = 32;

@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use domain::id::TurnId;
-use domain::record::HookOutcome;
-use domain::store::{RecordQuery, RecordStore as _, TenantScope};
-use domain::verdict::VerdictKind;
+use pintle_domain::id::TurnId;
+use pintle_domain::record::HookOutcome;
+use pintle_domain::store::{RecordQuery, RecordStore as _, TenantScope};
+use pintle_domain::verdict::VerdictKind;
 use pintle_store::{Durability, HookTiming, Memory, Sqlite, Store, memory};
+use pintle_testkit::conformance::approvals::approvals;
+use pintle_testkit::conformance::exchange::exchange;
+use pintle_testkit::conformance::identity::identity;
+use pintle_testkit::conformance::sessions::sessions;
+use pintle_testkit::conformance::store::{event, hook, keep, records};
+use pintle_testkit::conformance::webhooks::webhooks;
 use std::time::Duration;
-use testkit::conformance::approvals::approvals;
-use testkit::conformance::exchange::exchange;
-use testkit::conformance::identity::identity;
-use testkit::conformance::sessions::sessions;
-use testkit::conformance::store::{event, hook, keep, records};
-use testkit::conformance::webhooks::webhooks;
 
 fn sqlite(folder: &Path, durability: Durability) -> Sqlite {
     Sqlite::open(&folder.join("pintle.db"), durability).unwrap()

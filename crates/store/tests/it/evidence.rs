@@ -9,29 +9,29 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-use domain::audit::{AlteredPart, AuditFinding, Proof};
-use domain::breaker::BreakerPolicy;
-use domain::checkpoint::CheckpointKind;
-use domain::fault::Cause;
-use domain::id::{DEFAULT_TENANT, HookId, TenantId, TurnId};
-use domain::json::Object;
-use domain::record::{EventRecord, HookOutcome};
-use domain::rule::{Fallback, HandlerType, HookScope, Rule, Source};
-use domain::store::{
+use jiff::Timestamp;
+use pintle_domain::audit::{AlteredPart, AuditFinding, Proof};
+use pintle_domain::breaker::BreakerPolicy;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::fault::Cause;
+use pintle_domain::id::{DEFAULT_TENANT, HookId, TenantId, TurnId};
+use pintle_domain::json::Object;
+use pintle_domain::record::{EventRecord, HookOutcome};
+use pintle_domain::rule::{Fallback, HandlerType, HookScope, Rule, Source};
+use pintle_domain::store::{
     Actor, AuditStore, ExecutionQuery, ExecutionStore, RecordQuery, RecordStore, RuleChange, RuleStore, StoreError,
     TenantScope,
 };
-use domain::verdict::VerdictKind;
-use jiff::Timestamp;
+use pintle_domain::verdict::VerdictKind;
 use pintle_store::keyring::signing::{PublicKeys, SigningKey};
 use pintle_store::keyring::{KEY_FILE, KeySource, Keyring};
 use pintle_store::sqlite::{MAX_GROUP_BATCHES, QUEUE_BATCHES};
 use pintle_store::{Durability, Memory, Postgres, Sqlite, StoreKeys, room};
+use pintle_testkit::conformance::audit::{audit, chain, cleared, findings, verified};
+use pintle_testkit::conformance::executions::{EvidenceStore, all, executions, failed, ran, said};
+use pintle_testkit::conformance::store::{event, keep};
+use pintle_testkit::postgres::Server;
 use rusqlite::Connection;
-use testkit::conformance::audit::{audit, chain, cleared, findings, verified};
-use testkit::conformance::executions::{EvidenceStore, all, executions, failed, ran, said};
-use testkit::conformance::store::{event, keep};
-use testkit::postgres::Server;
 
 use crate::child::{self, KEPT};
 
@@ -283,7 +283,7 @@ fn keep_until_killed(folder: &Path, durability: Durability) {
 fn held(store: &Sqlite) -> [HashSet<String>; 3] {
     let events = store.find(&RecordQuery { limit: usize::MAX, ..RecordQuery::of(TenantScope::All) }).unwrap();
     let entries = chain(store, &tenant()).into_iter().map(|entry| {
-        let body: domain::json::Value = serde_json::from_str(&entry.body).unwrap();
+        let body: pintle_domain::json::Value = serde_json::from_str(&entry.body).unwrap();
         body["data"]["event_id"].as_str().unwrap().to_owned()
     });
     [

@@ -4,11 +4,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use domain::id::TurnId;
-use domain::store::{RecordQuery, RecordStore, StoreError, TenantScope};
+use pintle_domain::id::TurnId;
+use pintle_domain::store::{RecordQuery, RecordStore, StoreError, TenantScope};
 use pintle_store::{Durability, Sqlite, Store as _};
+use pintle_testkit::conformance::store::{event, keep};
 use rusqlite::Connection;
-use testkit::conformance::store::{event, keep};
 
 fn open(path: &Path) -> Result<Sqlite, StoreError> {
     Sqlite::open(path, Durability::Commit)

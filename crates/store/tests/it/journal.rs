@@ -6,24 +6,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
 
-use domain::approval::{Approval, ApprovalState};
-use domain::id::{DEFAULT_TENANT, TenantId, TurnId};
-use domain::identity::Identity;
-use domain::json;
-use domain::json::Value;
-use domain::message::{CallPart, Message, ProviderData, Role};
-use domain::session::JournalEntry;
-use domain::store::{
+use pintle_domain::approval::{Approval, ApprovalState};
+use pintle_domain::id::{DEFAULT_TENANT, TenantId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json;
+use pintle_domain::json::Value;
+use pintle_domain::message::{CallPart, Message, ProviderData, Role};
+use pintle_domain::session::JournalEntry;
+use pintle_domain::store::{
     ApprovalQuery, ApprovalStore, JournalAppend, RecordQuery, RecordStore, SessionStore, StoreError, TenantScope,
 };
-use domain::turn::{Fact, MessageSender, WaitingMessage};
+use pintle_domain::turn::{Fact, MessageSender, WaitingMessage};
 use pintle_store::sqlite::MAX_GROUP_BATCHES;
 use pintle_store::{Durability, MAX_BODY_BYTES, Sqlite};
+use pintle_testkit::conformance::approvals::{call, moment, question, said};
+use pintle_testkit::conformance::sessions::{append_of, appended, begun, hand_over, key, queued};
+use pintle_testkit::conformance::store::{event, keep};
 use rusqlite::Connection;
 use tempfile::TempDir;
-use testkit::conformance::approvals::{call, moment, question, said};
-use testkit::conformance::sessions::{append_of, appended, begun, hand_over, key, queued};
-use testkit::conformance::store::{event, keep};
 
 fn store() -> (TempDir, Sqlite) {
     let folder = tempfile::tempdir().unwrap();

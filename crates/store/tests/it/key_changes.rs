@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use domain::caller_role::CallerRole;
-use domain::id::TenantId;
+use pintle_domain::caller_role::CallerRole;
+use pintle_domain::id::TenantId;
 use pintle_store::keyring::signing::SigningKey;
 use pintle_store::keyring::{KeySource, Keyring};
 use pintle_store::{AnchorFile, Durability, Store, StoreKeys};

@@ -5,12 +5,12 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
 
-use domain::id::{DEFAULT_TENANT, TurnId};
-use domain::session::JournalEntry;
-use domain::store::{JournalAppend, RecordQuery, RecordStore, SessionKey, SessionStore, TenantScope};
+use pintle_domain::id::{DEFAULT_TENANT, TurnId};
+use pintle_domain::session::JournalEntry;
+use pintle_domain::store::{JournalAppend, RecordQuery, RecordStore, SessionKey, SessionStore, TenantScope};
 use pintle_store::{Durability, Sqlite};
-use testkit::conformance::sessions::{append_of, key, queued};
-use testkit::conformance::store::{event, keep};
+use pintle_testkit::conformance::sessions::{append_of, key, queued};
+use pintle_testkit::conformance::store::{event, keep};
 
 use crate::child::{self, KEPT};
 

@@ -4,20 +4,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::approval::{Approval, ApprovalStanding, ApprovalState};
-use domain::id::{DEFAULT_TENANT, SENTINEL_TENANT, TenantId, TurnId};
-use domain::identity::Identity;
-use domain::record::{EventRecord, EventRuling, HookOutcome, NotRun};
-use domain::store::{RecordQuery, SessionKey, StoredTurn, TenantScope};
-use domain::tool::ToolCall;
-use domain::verdict::VerdictKind;
+use pintle_domain::approval::{Approval, ApprovalStanding, ApprovalState};
+use pintle_domain::id::{DEFAULT_TENANT, SENTINEL_TENANT, TenantId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::record::{EventRecord, EventRuling, HookOutcome, NotRun};
+use pintle_domain::store::{RecordQuery, SessionKey, StoredTurn, TenantScope};
+use pintle_domain::tool::ToolCall;
+use pintle_domain::verdict::VerdictKind;
 use pintle_store::{Durability, Memory, Store, migrate_to};
+use pintle_testkit::conformance::approvals::{call, moment, question, said};
+use pintle_testkit::conformance::sessions::{append_of, appended, begun, queued};
+use pintle_testkit::conformance::store::{event, hook as hook_line, keep};
+use pintle_testkit::postgres::Server;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
-use testkit::conformance::approvals::{call, moment, question, said};
-use testkit::conformance::sessions::{append_of, appended, begun, queued};
-use testkit::conformance::store::{event, hook as hook_line, keep};
-use testkit::postgres::Server;
 
 /// The schemas that there are.
 const NUMBERS: [u32; 23] = [0, 1, 2, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 67, 68, 69, 70, 71, 72, 73];

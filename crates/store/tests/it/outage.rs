@@ -6,14 +6,16 @@ use std::sync::mpsc::{channel, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use domain::execution::Execution;
-use domain::id::{DEFAULT_TENANT, HookId, TurnId};
-use domain::store::{ExecutionStore, JournalAppend, RecordQuery, RecordStore, SessionStore, StoreError, TenantScope};
+use pintle_domain::execution::Execution;
+use pintle_domain::id::{DEFAULT_TENANT, HookId, TurnId};
+use pintle_domain::store::{
+    ExecutionStore, JournalAppend, RecordQuery, RecordStore, SessionStore, StoreError, TenantScope,
+};
 use pintle_store::{Durability, Postgres};
-use testkit::conformance::executions::{by, failed, ran};
-use testkit::conformance::sessions::{append_of, key, queued};
-use testkit::conformance::store::{event, keep};
-use testkit::postgres::Server;
+use pintle_testkit::conformance::executions::{by, failed, ran};
+use pintle_testkit::conformance::sessions::{append_of, key, queued};
+use pintle_testkit::conformance::store::{event, keep};
+use pintle_testkit::postgres::Server;
 
 use crate::postgres_processes::until;
 

@@ -6,18 +6,18 @@ use std::process::Command;
 use std::sync::mpsc::channel;
 use std::thread;
 
-use domain::id::{DEFAULT_TENANT, TenantId, TurnId};
-use domain::identity::Identity;
-use domain::store::{ApprovalStore, RecordQuery, RecordStore, SessionStore, StoreError, TenantScope};
+use pintle_domain::id::{DEFAULT_TENANT, TenantId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::store::{ApprovalStore, RecordQuery, RecordStore, SessionStore, StoreError, TenantScope};
 use pintle_store::sqlite::{MAX_GROUP_BATCHES, QUEUE_BATCHES};
 use pintle_store::{Durability, Postgres};
-use testkit::conformance::approvals::{approvals, call, moment, question, said};
-use testkit::conformance::exchange::exchange;
-use testkit::conformance::identity::identity;
-use testkit::conformance::sessions::{append_of, appended, hand_over, key, queued, sessions};
-use testkit::conformance::store::{event, keep, records};
-use testkit::conformance::webhooks::webhooks;
-use testkit::postgres::Server;
+use pintle_testkit::conformance::approvals::{approvals, call, moment, question, said};
+use pintle_testkit::conformance::exchange::exchange;
+use pintle_testkit::conformance::identity::identity;
+use pintle_testkit::conformance::sessions::{append_of, appended, hand_over, key, queued, sessions};
+use pintle_testkit::conformance::store::{event, keep, records};
+use pintle_testkit::conformance::webhooks::webhooks;
+use pintle_testkit::postgres::Server;
 
 use crate::conformance::timings;
 use crate::postgres_processes::until;

@@ -8,13 +8,15 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use domain::id::{DEFAULT_TENANT, TurnId};
-use domain::identity::Identity;
-use domain::store::{ApprovalStore, JournalAppend, SessionHold, SessionKey, SessionStore, StoreError, TenantScope};
+use pintle_domain::id::{DEFAULT_TENANT, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::store::{
+    ApprovalStore, JournalAppend, SessionHold, SessionKey, SessionStore, StoreError, TenantScope,
+};
 use pintle_store::{Durability, Postgres};
-use testkit::conformance::approvals::{call, moment, question, said};
-use testkit::conformance::sessions::{append_of, appended, hand_over, key, queued};
-use testkit::postgres::Server;
+use pintle_testkit::conformance::approvals::{call, moment, question, said};
+use pintle_testkit::conformance::sessions::{append_of, appended, hand_over, key, queued};
+use pintle_testkit::postgres::Server;
 
 use crate::child::{self, KEPT};
 use crate::postgres::open;

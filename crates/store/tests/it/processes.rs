@@ -4,15 +4,15 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use domain::approval::{ApprovalStanding, ApprovalState, PersonAnswer};
-use domain::id::{DEFAULT_TENANT, TurnId};
-use domain::identity::Identity;
-use domain::store::{ApprovalStore, SessionKey, SessionStore, StoreError, TenantScope};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use pintle_domain::approval::{ApprovalStanding, ApprovalState, PersonAnswer};
+use pintle_domain::id::{DEFAULT_TENANT, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::store::{ApprovalStore, SessionKey, SessionStore, StoreError, TenantScope};
 use pintle_store::{Durability, Sqlite};
-use testkit::conformance::approvals::{call, moment, question, said};
-use testkit::conformance::sessions::{append_of, appended, key, queued};
+use pintle_testkit::conformance::approvals::{call, moment, question, said};
+use pintle_testkit::conformance::sessions::{append_of, appended, key, queued};
 
 use crate::child::{self, KEPT};
 

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
-use domain::id::TurnId;
-use domain::store::{RecordQuery, RecordStore, StoreError, TenantScope};
+use pintle_domain::id::TurnId;
+use pintle_domain::store::{RecordQuery, RecordStore, StoreError, TenantScope};
 use pintle_store::sqlite::{MAX_GROUP_BATCHES, QUEUE_BATCHES};
 use pintle_store::{Durability, Sqlite};
+use pintle_testkit::conformance::store::{event, keep};
 use rusqlite::Connection;
-use testkit::conformance::store::{event, keep};
 
 /// More than the queue and the groups in the hands of the writer can hold: one is written, one is put into words.
 const FLOOD: usize = QUEUE_BATCHES + 2 * MAX_GROUP_BATCHES + 7;

@@ -3,21 +3,21 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use domain::approval::{ApprovalStanding, LIFETIME_SECONDS, PersonAnswer};
-use domain::checkpoint::runtime::TurnStatus;
-use domain::id::{DEFAULT_TENANT, SessionId, TenantId, TurnId};
-use domain::identity::Identity;
-use domain::session::{JournalEntry, ReleaseReason, Session};
-use domain::store::{
+use pintle_domain::approval::{ApprovalStanding, LIFETIME_SECONDS, PersonAnswer};
+use pintle_domain::checkpoint::runtime::TurnStatus;
+use pintle_domain::id::{DEFAULT_TENANT, SessionId, TenantId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::session::{JournalEntry, ReleaseReason, Session};
+use pintle_domain::store::{
     ApprovalQuery, ApprovalStore, JournalAppend, SessionHold, SessionKey, SessionRow, SessionStore, StoreError,
     TenantScope,
 };
-use domain::turn::Fact;
+use pintle_domain::turn::Fact;
 use pintle_store::{Durability, Memory, Sqlite};
+use pintle_testkit::conformance::approvals::{call, moment, question};
+use pintle_testkit::conformance::sessions::{append_of, begun, hand_over, queued};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseResult, TestRunner};
-use testkit::conformance::approvals::{call, moment, question};
-use testkit::conformance::sessions::{append_of, begun, hand_over, queued};
 
 /// How many sequences are tried.
 const SEQUENCES: u32 = 1_000;

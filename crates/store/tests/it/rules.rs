@@ -7,17 +7,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
-use domain::breaker::{BreakerOutcome, BreakerPolicy, BreakerRun};
-use domain::checkpoint::CheckpointKind;
-use domain::id::{HookId, TenantId};
-use domain::json::Object;
-use domain::rule::{Fallback, HandlerType, HookScope, Rule, Source};
-use domain::store::{Actor, BudgetChange, OutboxJob, OutboxStore, RuleChange, StoreError, Tenant, TenantScope};
 use jiff::{SignedDuration, Timestamp};
+use pintle_domain::breaker::{BreakerOutcome, BreakerPolicy, BreakerRun};
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::json::Object;
+use pintle_domain::rule::{Fallback, HandlerType, HookScope, Rule, Source};
+use pintle_domain::store::{Actor, BudgetChange, OutboxJob, OutboxStore, RuleChange, StoreError, Tenant, TenantScope};
 use pintle_store::keyring::{KeySource, Keyring};
 use pintle_store::{Durability, Memory, Postgres, Sqlite, StoreKeys};
-use testkit::conformance::rules::{RuleBackend, enqueued, rules};
-use testkit::postgres::Server;
+use pintle_testkit::conformance::rules::{RuleBackend, enqueued, rules};
+use pintle_testkit::postgres::Server;
 
 /// How many sequences are played with each store, unless [`SEQUENCES_VARIABLE`] says otherwise.
 const SEQUENCES: u64 = 400;

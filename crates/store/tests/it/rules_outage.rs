@@ -8,15 +8,15 @@ use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use domain::id::{HookId, TenantId};
-use domain::store::{
-    Actor, AuditStore, BudgetStore, OutboxJob, OutboxStore, RuleChange, RuleStore, StoreError, StoredRules, TenantScope,
-};
 use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::store::{
+    Actor, AuditStore, BudgetStore, OutboxJob, OutboxStore, RuleChange, RuleStore, StoreError, StoredRules, TenantScope,
+};
 use pintle_store::{Durability, Postgres};
-use testkit::conformance::rules::enqueued;
-use testkit::postgres::Server;
+use pintle_testkit::conformance::rules::enqueued;
+use pintle_testkit::postgres::Server;
 use tokio_postgres::AsyncMessage;
 
 use crate::postgres_processes::until;

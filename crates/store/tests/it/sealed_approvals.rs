@@ -3,17 +3,17 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use domain::approval::{Approval, ApprovalFlaw, ApprovalStanding, ApprovalState};
-use domain::id::{DEFAULT_TENANT, TenantId, TurnId};
-use domain::identity::Identity;
-use domain::store::{Actor, StoreError, Tenant, TenantScope};
-use domain::tool::CallPlace;
+use pintle_domain::approval::{Approval, ApprovalFlaw, ApprovalStanding, ApprovalState};
+use pintle_domain::id::{DEFAULT_TENANT, TenantId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::store::{Actor, StoreError, Tenant, TenantScope};
+use pintle_domain::tool::CallPlace;
 use pintle_store::keyring::signing::SigningKey;
 use pintle_store::keyring::{KEY_FILE, KeySource, Keyring};
 use pintle_store::{Durability, Store, StoreKeys, migrate_to, open_with};
+use pintle_testkit::conformance::approvals::{approvals, call, moment, question, said};
+use pintle_testkit::postgres::Server;
 use rusqlite::Connection;
-use testkit::conformance::approvals::{approvals, call, moment, question, said};
-use testkit::postgres::Server;
 
 /// The keys of `folder`: with a key that encrypts, or with the one that signs alone.
 fn keys(folder: &Path, encrypts: bool) -> StoreKeys {

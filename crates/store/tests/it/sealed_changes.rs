@@ -7,16 +7,16 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use domain::anchor::DoubtKind;
-use domain::audit::Hash;
-use domain::id::{HookId, TenantId};
-use domain::rule::Rule;
-use domain::store::RuleChange;
+use pintle_domain::anchor::DoubtKind;
+use pintle_domain::audit::Hash;
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::rule::Rule;
+use pintle_domain::store::RuleChange;
 use pintle_store::keyring::signing::SigningKey;
 use pintle_store::keyring::{KeySource, Keyring};
 use pintle_store::{AnchorFile, Durability, Store, StoreKeys};
-use testkit::conformance::audit::cleared;
-use testkit::conformance::store::keep;
+use pintle_testkit::conformance::audit::cleared;
+use pintle_testkit::conformance::store::keep;
 
 use super::anchors::{EDITED, OTHER, World, by, in_both, rule};
 

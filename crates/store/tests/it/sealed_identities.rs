@@ -4,13 +4,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use domain::caller_role::CallerRole;
-use domain::id::TenantId;
-use domain::store::{
+use jiff::Timestamp;
+use pintle_domain::caller_role::CallerRole;
+use pintle_domain::id::TenantId;
+use pintle_domain::store::{
     Actor, ApiKey, ConsoleSession, KeyScope, Member, SecretDigest, SessionOrigin, SessionSecrets, SignInLink,
     StoreError, Tenant,
 };
-use jiff::Timestamp;
 use pintle_store::keyring::signing::SigningKey;
 use pintle_store::keyring::{KEY_FILE, KeySource, Keyring};
 use pintle_store::{AnchorFile, Durability, Store, StoreKeys};

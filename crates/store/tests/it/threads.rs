@@ -7,12 +7,12 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use domain::id::HookId;
-use domain::store::RuleChange;
 use nix::fcntl::{Flock, FlockArg};
+use pintle_domain::id::HookId;
+use pintle_domain::store::RuleChange;
 use pintle_store::{AnchorFile, Store};
-use testkit::conformance::audit::cleared;
-use testkit::conformance::store::keep;
+use pintle_testkit::conformance::audit::cleared;
+use pintle_testkit::conformance::store::keep;
 
 use crate::anchors::{EDITED, by, rule, world};
 
@@ -57,7 +57,7 @@ fn calls_rules_and_signatures_never_wait_for_each_other_for_ever() {
         store.change(vec![RuleChange::Delete { id, reason: String::new() }], &by()).unwrap();
     });
     begin("a breaker", &stores[1], |store| {
-        store.trip(&HookId::from(EDITED), &domain::id::TenantId::default_tenant(), &by()).unwrap();
+        store.trip(&HookId::from(EDITED), &pintle_domain::id::TenantId::default_tenant(), &by()).unwrap();
         store.reset(&HookId::from(EDITED), None, &by()).unwrap();
     });
     drop(done);

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::fault::Fault;
-use domain::id::{SessionId, TenantId, TurnId};
-use domain::record::{EventRecord, EventRuling, HookOutcome};
-use domain::session::JournalEntry;
-use domain::store::{JournalAppend, SessionKey, TenantScope, TurnOutcome, TurnQuery, WhichTurns};
-use domain::verdict::VerdictKind;
+use pintle_domain::fault::Fault;
+use pintle_domain::id::{SessionId, TenantId, TurnId};
+use pintle_domain::record::{EventRecord, EventRuling, HookOutcome};
+use pintle_domain::session::JournalEntry;
+use pintle_domain::store::{JournalAppend, SessionKey, TenantScope, TurnOutcome, TurnQuery, WhichTurns};
+use pintle_domain::verdict::VerdictKind;
 use pintle_store::{Durability, Memory, Sqlite, Store};
-use testkit::conformance::approvals::moment;
-use testkit::conformance::sessions::{append_of, appended, begun, ended};
-use testkit::conformance::store::{event, hook, keep};
+use pintle_testkit::conformance::approvals::moment;
+use pintle_testkit::conformance::sessions::{append_of, appended, begun, ended};
+use pintle_testkit::conformance::store::{event, hook, keep};
 
 #[test]
 fn pages_of_turns_are_the_same_from_every_backend() {

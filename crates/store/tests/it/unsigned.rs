@@ -1,17 +1,17 @@
 //! A chain that somebody forged, or took the signatures from: nothing of it is signed until a person takes it.
 
-use domain::store::TenantScope;
+use pintle_domain::store::TenantScope;
 use std::collections::BTreeMap;
 
-use domain::approval::{APPROVAL_USED, Approval, ApprovalFlaw};
-use domain::audit::Hash;
-use domain::id::{DEFAULT_TENANT, TenantId, TurnId};
-use domain::identity::Identity;
-use domain::tool::CallPlace;
+use pintle_domain::approval::{APPROVAL_USED, Approval, ApprovalFlaw};
+use pintle_domain::audit::Hash;
+use pintle_domain::id::{DEFAULT_TENANT, TenantId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::tool::CallPlace;
 use pintle_store::{AnchorFile, Durability};
-use testkit::conformance::approvals::{call, question, said};
-use testkit::conformance::audit::cleared;
-use testkit::conformance::store::keep;
+use pintle_testkit::conformance::approvals::{call, question, said};
+use pintle_testkit::conformance::audit::cleared;
+use pintle_testkit::conformance::store::keep;
 
 use super::anchors::{World, by, in_both};
 
@@ -128,9 +128,9 @@ fn an_anchor_of_before_knows_of_no_signature_and_learns_of_it() {
     in_both(|world| {
         let anchor = AnchorFile::beside(world.home.path(), &world.url);
         let text = std::fs::read_to_string(anchor.path()).unwrap();
-        let mut older: BTreeMap<String, domain::json::Value> = serde_json::from_str(&text).unwrap();
+        let mut older: BTreeMap<String, pintle_domain::json::Value> = serde_json::from_str(&text).unwrap();
         let mut known = anchor.read().unwrap().unwrap().without_signatures();
-        let chains = domain::json::to_value(&known.chains).unwrap();
+        let chains = pintle_domain::json::to_value(&known.chains).unwrap();
         assert!(!chains.to_string().contains("signed"), "an older program reads it");
         older.insert("chains".into(), chains);
         std::fs::write(anchor.path(), serde_json::to_vec(&older).unwrap()).unwrap();

@@ -5,17 +5,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::id::TenantId;
-use domain::measure::{EVIDENCE_LOST, Labels, Metric, MetricRows, text};
-use domain::span::{AttributeValue, Span, SpanKey, SpanStatus, SpanSubject, TraceKey};
-use engine::Telemetry as _;
 use jiff::Timestamp;
 use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTracePartialSuccess, ExportTraceServiceRequest, ExportTraceServiceResponse,
 };
+use pintle_domain::id::TenantId;
+use pintle_domain::measure::{EVIDENCE_LOST, Labels, Metric, MetricRows, text};
+use pintle_domain::span::{AttributeValue, Span, SpanKey, SpanStatus, SpanSubject, TraceKey};
+use pintle_engine::Telemetry as _;
 use pintle_telemetry::{CollectorSettings, Exporter, QUEUE_SPANS};
+use pintle_testkit::http::{HttpStub, StubAnswer};
 use prost::Message as _;
-use testkit::http::{HttpStub, StubAnswer};
 use tokio::task::yield_now;
 
 fn span(number: usize) -> Span {

@@ -2,14 +2,14 @@
 
 use std::thread;
 
-use domain::approval::{Approval, ApprovalStanding, ApprovalState, LIFETIME_SECONDS, PersonAnswer};
-use domain::clearing::ApprovalQuestion;
-use domain::id::{CallId, DEFAULT_TENANT, HookName, SessionId, TurnId};
-use domain::identity::Identity;
-use domain::json::{self, Object};
-use domain::store::{ApprovalQuery, ApprovalStore, SessionKey, StoreError, TenantScope};
-use domain::tool::ToolCall;
 use jiff::{SignedDuration, Timestamp};
+use pintle_domain::approval::{Approval, ApprovalStanding, ApprovalState, LIFETIME_SECONDS, PersonAnswer};
+use pintle_domain::clearing::ApprovalQuestion;
+use pintle_domain::id::{CallId, DEFAULT_TENANT, HookName, SessionId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::{self, Object};
+use pintle_domain::store::{ApprovalQuery, ApprovalStore, SessionKey, StoreError, TenantScope};
+use pintle_domain::tool::ToolCall;
 
 /// Runs the suite on an empty store.
 ///

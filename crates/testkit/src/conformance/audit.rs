@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread;
 
-use domain::audit::{
+use jiff::Timestamp;
+use pintle_domain::audit::{
     AuditCheckpoint, AuditEntry, AuditFinding, AuditKind, CHECKPOINT_ROWS, ChainHead, Proof, Verifier, VerifyReport,
 };
-use domain::checkpoint::CheckpointKind;
-use domain::id::{CallId, DEFAULT_TENANT, HookId, TenantId, TurnId};
-use domain::json::{self, Object, Value, json};
-use domain::record::{EventRecord, EventRuling};
-use domain::store::AuditStore;
-use domain::tool::{Digest, ToolCall};
-use domain::verdict::VerdictKind;
-use jiff::Timestamp;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::id::{CallId, DEFAULT_TENANT, HookId, TenantId, TurnId};
+use pintle_domain::json::{self, Object, Value, json};
+use pintle_domain::record::{EventRecord, EventRuling};
+use pintle_domain::store::AuditStore;
+use pintle_domain::tool::{Digest, ToolCall};
+use pintle_domain::verdict::VerdictKind;
 
 use super::executions::{EvidenceStore, MakeHook, OTHER_TENANT, all, failed, ran, said};
 use super::store::{event, keep};
@@ -269,7 +269,7 @@ fn what_is_signed_can_be_cut(store: &dyn EvidenceStore, check: &Check<'_>) {
     the_chain_goes_on(store, &tenant, last, check);
 }
 
-const SENTINEL: &str = domain::id::SENTINEL_TENANT;
+const SENTINEL: &str = pintle_domain::id::SENTINEL_TENANT;
 
 /// Where a chain was cut, also where nothing of it is left.
 fn the_chain_goes_on(store: &dyn EvidenceStore, tenant: &TenantId, last: ChainHead, check: &Check<'_>) {

@@ -1,11 +1,11 @@
 //! What every store has to do with uploads, and with requests that may come a second time.
 
-use domain::id::{DEFAULT_TENANT, SessionId, TenantId, TurnId};
-use domain::store::{
+use jiff::Timestamp;
+use pintle_domain::id::{DEFAULT_TENANT, SessionId, TenantId, TurnId};
+use pintle_domain::store::{
     Repeat, RepeatName, RepeatStore, SessionStore, SpendingAccount, SpendingHold, SpendingRoom, SpendingStanding,
     SpendingStore, SpentSum, Upload, UploadStore,
 };
-use jiff::Timestamp;
 
 use super::approvals;
 use super::sessions::{append_of, appended, begun, key};
@@ -180,7 +180,7 @@ where
     assert_eq!(store.delete(&goes), Ok(true));
     let there = |id: &str| store.upload(&TenantId::default_tenant(), &id.repeat(32)).map(|found| found.is_some());
     assert_eq!((there("1"), there("2")), (Ok(false), Ok(true)));
-    let known = |session: &domain::store::SessionKey| {
+    let known = |session: &pintle_domain::store::SessionKey| {
         let name = RepeatName { session: session.clone(), user: "anna".into(), key: "k".into() };
         store.repeat(&name, moment(0)).map(|found| found.is_some())
     };

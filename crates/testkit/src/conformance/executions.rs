@@ -4,20 +4,20 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use domain::account::Account;
-use domain::breaker::BreakerPolicy;
-use domain::checkpoint::CheckpointKind;
-use domain::execution::Execution;
-use domain::fault::Fault;
-use domain::hook::Family;
-use domain::id::{DEFAULT_TENANT, HookId, TenantId, TurnId};
-use domain::identity::Identity;
-use domain::json::Object;
-use domain::record::{EventRecord, HookOutcome, NotRun, Record};
-use domain::rule::{Decision, Fallback, HandlerType, Rights, RuleDetails};
-use domain::store::{AuditStore, ExecutionQuery, ExecutionStore, RecordStore, StoreError, TenantScope};
-use domain::verdict::VerdictKind;
 use jiff::Timestamp;
+use pintle_domain::account::Account;
+use pintle_domain::breaker::BreakerPolicy;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::execution::Execution;
+use pintle_domain::fault::Fault;
+use pintle_domain::hook::Family;
+use pintle_domain::id::{DEFAULT_TENANT, HookId, TenantId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::Object;
+use pintle_domain::record::{EventRecord, HookOutcome, NotRun, Record};
+use pintle_domain::rule::{Decision, Fallback, HandlerType, Rights, RuleDetails};
+use pintle_domain::store::{AuditStore, ExecutionQuery, ExecutionStore, RecordStore, StoreError, TenantScope};
+use pintle_domain::verdict::VerdictKind;
 
 use super::store::{event, hook, keep};
 

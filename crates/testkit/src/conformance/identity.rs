@@ -1,17 +1,17 @@
 //! What every store of those who may ask has to do.
 
-use domain::approval::LIFETIME_SECONDS;
-use domain::audit::{AuditEntry, AuditKind};
-use domain::caller_role::CallerRole;
-use domain::id::{DEFAULT_TENANT, TenantId, TurnId};
-use domain::identity::Identity;
-use domain::json::{Value, parse};
-use domain::store::{
+use jiff::{SignedDuration, Timestamp};
+use pintle_domain::approval::LIFETIME_SECONDS;
+use pintle_domain::audit::{AuditEntry, AuditKind};
+use pintle_domain::caller_role::CallerRole;
+use pintle_domain::id::{DEFAULT_TENANT, TenantId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::{Value, parse};
+use pintle_domain::store::{
     Actor, ApiKey, ApprovalStore, AuditStore, ConsoleSession, GatewayUse, IdentityStore, KeyScope, Member, RuleStore,
     SecretDigest, SessionOrigin, SessionSecrets, SessionStore, SignInLink, StoreError, Tenant, TurnRoom, UseKind,
     UseRoom,
 };
-use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use super::approvals::{call, key_of, moment, question};

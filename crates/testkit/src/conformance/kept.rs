@@ -2,13 +2,13 @@
 
 use std::sync::mpsc::channel;
 
-use domain::checkpoint::CheckpointKind;
-use domain::hook::Family;
-use domain::id::{EventId, HookName, TurnId};
-use domain::identity::Identity;
-use domain::record::{EventRecord, EventRuling, HookOutcome, Record, RecordLines};
-use domain::store::{RecordQuery, RecordStore, StoreError, StoredEvent, TenantScope};
-use domain::verdict::VerdictKind;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::hook::Family;
+use pintle_domain::id::{EventId, HookName, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::record::{EventRecord, EventRuling, HookOutcome, Record, RecordLines};
+use pintle_domain::store::{RecordQuery, RecordStore, StoreError, StoredEvent, TenantScope};
+use pintle_domain::verdict::VerdictKind;
 
 /// An event of a tool call in `turn`, without hooks.
 pub fn event(turn: &TurnId) -> EventRecord {

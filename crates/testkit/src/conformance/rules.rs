@@ -9,14 +9,14 @@ mod steps;
 use std::ops::Range;
 use std::sync::mpsc::channel;
 
-use domain::audit::AuditEntry;
-use domain::id::TenantId;
-use domain::json::{Value, json};
-use domain::store::{
+use jiff::Timestamp;
+use pintle_domain::audit::AuditEntry;
+use pintle_domain::id::TenantId;
+use pintle_domain::json::{Value, json};
+use pintle_domain::store::{
     AuditStore, BudgetStore, LoggedChange, OutboxJob, OutboxStore, RuleChange, RuleStore, StoreError, StoredRules,
     TenantScope,
 };
-use jiff::Timestamp;
 
 use crate::rules::MemoryRules;
 use sequence::Sequence;
@@ -138,7 +138,7 @@ impl<'a> Player<'a> {
 
     /// What of `rules` belongs to the sequence.
     fn own(&self, rules: &StoredRules) -> Value {
-        let is_own = |hook: &domain::id::HookId| self.sequence.hooks.contains(hook);
+        let is_own = |hook: &pintle_domain::id::HookId| self.sequence.hooks.contains(hook);
         let hooks: Vec<_> = rules.hooks.iter().filter(|hook| is_own(&hook.id)).collect();
         let trips: Vec<_> = rules.trips.iter().filter(|trip| is_own(&trip.hook_id)).collect();
         let runs: Vec<_> = rules.runs.iter().filter(|run| is_own(&run.0)).collect();

@@ -1,10 +1,10 @@
 //! What a question selects.
 
-use domain::id::{CallId, EventId, TurnId};
-use domain::identity::Identity;
-use domain::record::{EventRecord, EventRuling, HookOutcome};
-use domain::store::{RecordQuery, RecordStore, TenantScope};
-use domain::verdict::VerdictKind;
+use pintle_domain::id::{CallId, EventId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::record::{EventRecord, EventRuling, HookOutcome};
+use pintle_domain::store::{RecordQuery, RecordStore, TenantScope};
+use pintle_domain::verdict::VerdictKind;
 
 use super::kept::{event, everything, find, hook, ids, kept};
 

@@ -5,19 +5,19 @@ mod entries;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-use domain::approval::{Approval, ApprovalState};
-use domain::checkpoint::runtime::TurnStatus;
-use domain::id::{AgentId, CallId, DEFAULT_TENANT, SessionId, TenantId, TurnId};
-use domain::identity::Identity;
-use domain::json::{Object, Value};
-use domain::message::{Message, Role};
-use domain::session::{JournalEntry, ReleaseReason};
-use domain::store::{
+use pintle_domain::approval::{Approval, ApprovalState};
+use pintle_domain::checkpoint::runtime::TurnStatus;
+use pintle_domain::id::{AgentId, CallId, DEFAULT_TENANT, SessionId, TenantId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::{Object, Value};
+use pintle_domain::message::{Message, Role};
+use pintle_domain::session::{JournalEntry, ReleaseReason};
+use pintle_domain::store::{
     ApprovalStore, JournalAppend, RecordQuery, RecordStore, SessionKey, SessionPatch, SessionQuery, SessionRow,
     SessionSettings, SessionStore, StoreError, TenantScope,
 };
-use domain::tool::ToolCall;
-use domain::turn::{Fact, MessageSender, WaitingMessage};
+use pintle_domain::tool::ToolCall;
+use pintle_domain::turn::{Fact, MessageSender, WaitingMessage};
 
 use super::approvals::{call, key_of, moment, question, said};
 use super::store::event;

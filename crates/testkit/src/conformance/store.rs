@@ -3,17 +3,17 @@
 use std::thread;
 use std::time::Duration;
 
-use domain::account::Account;
-use domain::checkpoint::{CheckpointKind, Snapshot};
-use domain::fault::{Direction, Fault};
-use domain::hook::Family;
-use domain::id::{CallId, DEFAULT_TENANT, HookName, TurnId};
-use domain::identity::Identity;
-use domain::json::{self, Object};
-use domain::record::{BudgetNeed, Change, EventRecord, EventRuling, HookOutcome, NotRun, Record};
-use domain::store::{FailedComparison, RecordQuery, RecordStore, StoredEvent, StoredRecord, TenantScope};
-use domain::tool::{Digest, ToolCall};
-use domain::verdict::VerdictKind;
+use pintle_domain::account::Account;
+use pintle_domain::checkpoint::{CheckpointKind, Snapshot};
+use pintle_domain::fault::{Direction, Fault};
+use pintle_domain::hook::Family;
+use pintle_domain::id::{CallId, DEFAULT_TENANT, HookName, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::{self, Object};
+use pintle_domain::record::{BudgetNeed, Change, EventRecord, EventRuling, HookOutcome, NotRun, Record};
+use pintle_domain::store::{FailedComparison, RecordQuery, RecordStore, StoredEvent, StoredRecord, TenantScope};
+use pintle_domain::tool::{Digest, ToolCall};
+use pintle_domain::verdict::VerdictKind;
 
 use super::kept::{by_id, everything, find, ids, kept};
 pub use super::kept::{event, hook, keep};
@@ -240,7 +240,7 @@ fn the_hooks_of_an_event_come_back_whole(store: &dyn RecordStore) {
     assert_eq!(found.hooks.len(), expected.len());
 }
 
-fn change(before: domain::json::Value, after: domain::json::Value) -> Change {
+fn change(before: pintle_domain::json::Value, after: pintle_domain::json::Value) -> Change {
     let call = |value| Snapshot::Call { tool: "exec".into(), arguments: Object::from_iter([("value".into(), value)]) };
     Change { before: call(before), after: call(after), places_only: false }
 }
@@ -300,19 +300,20 @@ fn deep_and_huge_changes_stay_readable(store: &dyn RecordStore) {
     let deepest = nested(json::MAX_DEPTH).expect("as deep as is read from outside");
     let deep = nested(json::MAX_DEPTH / 2).expect("less deep");
     let long = "x".repeat(HUGE_PATCH_BYTES);
-    let null = domain::json::Value::Null;
+    let null = pintle_domain::json::Value::Null;
     let ran = || hook("h", HookOutcome::Told);
-    let changed = |after: domain::json::Value| Record { change: Some(Box::new(change(null.clone(), after))), ..ran() };
+    let changed =
+        |after: pintle_domain::json::Value| Record { change: Some(Box::new(change(null.clone(), after))), ..ran() };
     let hooks = vec![changed(deepest), changed(deep.clone()), changed(long.into())];
     let event = EventRecord { hooks: hooks.into(), ..event(&TurnId::fresh()) };
     kept(store, std::slice::from_ref(&event));
 
     let found = find(store, &by_id(&event.event_id)).pop().expect("it was kept");
     let changes: Vec<_> = found.hooks.into_iter().map(|hook| hook.change.expect("it changed something")).collect();
-    let note = |bytes: usize| domain::json::json!({ "omitted_bytes": bytes });
+    let note = |bytes: usize| pintle_domain::json::json!({ "omitted_bytes": bytes });
     let envelope = r#"[{"op":"replace","path":"/arguments/value","value":}]"#.len();
     assert_eq!(changes[0], note(envelope + 2 * json::MAX_DEPTH + 1));
-    assert_eq!(changes[1], domain::json::json!([{"op": "replace", "path": "/arguments/value", "value": deep}]));
+    assert_eq!(changes[1], pintle_domain::json::json!([{"op": "replace", "path": "/arguments/value", "value": deep}]));
     assert_eq!(changes[2], note(envelope + HUGE_PATCH_BYTES + 2));
 }
 

@@ -1,9 +1,9 @@
 //! What every outbox of webhooks has to do.
 
-use domain::id::TenantId;
-use domain::store::{RetryWhich, StoredEndpoint, WebhookStore};
-use domain::webhook::{WebhookDelivery, WebhookEvent, delivery_id, endpoint_id};
 use jiff::Timestamp;
+use pintle_domain::id::TenantId;
+use pintle_domain::store::{RetryWhich, StoredEndpoint, WebhookStore};
+use pintle_domain::webhook::{WebhookDelivery, WebhookEvent, delivery_id, endpoint_id};
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + second).expect("it is within bounds")

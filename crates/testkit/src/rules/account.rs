@@ -1,7 +1,7 @@
 //! The account of one tenant with the model.
 
-use domain::store::Budget;
 use jiff::civil::Date;
+use pintle_domain::store::Budget;
 
 /// One tenant's.
 #[derive(Clone)]

@@ -1,12 +1,12 @@
 //! The audit chain of the model. Its rows are those of the stores but for what is random in these: identifiers, and the
 //! fingerprint of an encrypted detail, which is not here.
 
-use domain::audit::{self, AuditCheckpoint, AuditEntry, AuditKind, ChainHead, cut_at};
-use domain::execution::Execution;
-use domain::id::TenantId;
-use domain::json::{Object, Value, json};
-use domain::store::{Actor, AuditStore, LoggedChange, StoreError};
 use jiff::Timestamp;
+use pintle_domain::audit::{self, AuditCheckpoint, AuditEntry, AuditKind, ChainHead, cut_at};
+use pintle_domain::execution::Execution;
+use pintle_domain::id::TenantId;
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::store::{Actor, AuditStore, LoggedChange, StoreError};
 
 use super::MemoryRules;
 use super::state::RuleState;

@@ -1,9 +1,9 @@
 //! The budgets of the model.
 
-use domain::id::TenantId;
-use domain::store::{Budget, BudgetChange, BudgetStore, StoreError};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use pintle_domain::id::TenantId;
+use pintle_domain::store::{Budget, BudgetChange, BudgetStore, StoreError};
 
 use super::MemoryRules;
 use super::account::Account;

@@ -1,8 +1,8 @@
 //! The history of the model.
 
-use domain::execution::Execution;
-use domain::store::{Actor, ExecutionQuery, ExecutionStore, OnKept, StoreError, TenantScope};
 use jiff::Timestamp;
+use pintle_domain::execution::Execution;
+use pintle_domain::store::{Actor, ExecutionQuery, ExecutionStore, OnKept, StoreError, TenantScope};
 
 use super::state::RuleState;
 use super::{MemoryRules, whole_micros};

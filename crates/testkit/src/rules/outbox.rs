@@ -1,7 +1,7 @@
 //! The outbox of the model.
 
-use domain::store::{OnKept, OutboxJob, OutboxStore, StoreError};
 use jiff::Timestamp;
+use pintle_domain::store::{OnKept, OutboxJob, OutboxStore, StoreError};
 
 use super::{MemoryRules, whole_micros};
 

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use domain::audit::{AuditCheckpoint, AuditEntry};
-use domain::breaker::BreakerRun;
-use domain::execution::Execution;
-use domain::id::{DEFAULT_TENANT, HookId, SENTINEL_TENANT, TenantId};
-use domain::json::{Value, json};
-use domain::rule::{HookScope, Rule};
-use domain::store::{
+use pintle_domain::audit::{AuditCheckpoint, AuditEntry};
+use pintle_domain::breaker::BreakerRun;
+use pintle_domain::execution::Execution;
+use pintle_domain::id::{DEFAULT_TENANT, HookId, SENTINEL_TENANT, TenantId};
+use pintle_domain::json::{Value, json};
+use pintle_domain::rule::{HookScope, Rule};
+use pintle_domain::store::{
     Actor, BudgetChange, LoggedChange, NO_HOOK, OpenBreaker, OutboxJob, RuleChange, StoreError, StoredRules, Tenant,
 };
 
@@ -268,7 +268,7 @@ pub fn diff(before: Option<&Rule>, after: Option<&Rule>) -> Value {
 }
 
 fn patch(before: &Value, after: &Value) -> Value {
-    domain::json::diff(before, after)
+    pintle_domain::json::diff(before, after)
 }
 
 fn masked(value: Value) -> Value {

@@ -1,11 +1,11 @@
 //! What the model does, one area a test.
 
-use domain::breaker::{BreakerOutcome, BreakerPolicy};
-use domain::checkpoint::CheckpointKind;
-use domain::execution::Execution;
-use domain::json::{Object, json};
-use domain::rule::{Decision, Fallback, HandlerType, HookScope, Source};
-use domain::store::{
+use pintle_domain::breaker::{BreakerOutcome, BreakerPolicy};
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::execution::Execution;
+use pintle_domain::json::{Object, json};
+use pintle_domain::rule::{Decision, Fallback, HandlerType, HookScope, Source};
+use pintle_domain::store::{
     Actor, AuditStore as _, BudgetChange, BudgetStore as _, ExecutionQuery, ExecutionStore as _, OutboxJob,
     OutboxStore as _, TenantScope,
 };

@@ -1,9 +1,9 @@
 //! A turn that a journal tells of, gone through once more.
 
-use domain::checkpoint::runtime::TurnStatus;
-use domain::id::TurnId;
-use domain::session::{JournalEntry, Session};
-use domain::turn::{Fact, ToolUse, Turn, TurnEnd, TurnSetup};
+use pintle_domain::checkpoint::runtime::TurnStatus;
+use pintle_domain::id::TurnId;
+use pintle_domain::session::{JournalEntry, Session};
+use pintle_domain::turn::{Fact, ToolUse, Turn, TurnEnd, TurnSetup};
 
 use super::{Rehearsal, RehearsedTurn, aim};
 

@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 
-use domain::tool::ToolOutput;
+use pintle_domain::tool::ToolOutput;
 
 use super::*;
 use crate::tools::{Guard, Protected};

@@ -22,7 +22,8 @@ fn a_file_is_kept_whole_and_private() {
     assert_eq!(fs::read(&file.path).unwrap(), PNG);
     let modes = [&bench.root.path().join("media"), &folder, &file.path, &folder.join(".about.json")].map(|p| mode(p));
     assert_eq!(modes, [0o700, 0o700, 0o600, 0o600]);
-    let about: domain::json::Value = serde_json::from_slice(&fs::read(folder.join(".about.json")).unwrap()).unwrap();
+    let about: pintle_domain::json::Value =
+        serde_json::from_slice(&fs::read(folder.join(".about.json")).unwrap()).unwrap();
     assert_eq!([&about["source"], &about["tenant"], &about["session"]], ["hook h", "t", "s"]);
 }
 

@@ -2,8 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use domain::json::Rendered;
-use domain::message::{Message, Role};
+use pintle_domain::json::Rendered;
+use pintle_domain::message::{Message, Role};
 
 use super::*;
 

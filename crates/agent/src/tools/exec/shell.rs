@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use domain::shell::ShellKind;
+use pintle_domain::shell::ShellKind;
 
 /// The shell that `exec` runs.
 #[derive(Clone, Debug, PartialEq, Eq)]

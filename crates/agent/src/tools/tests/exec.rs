@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use domain::tool::ToolOutput;
+use pintle_domain::tool::ToolOutput;
 use tokio_util::sync::CancellationToken;
 
 use super::Tree;

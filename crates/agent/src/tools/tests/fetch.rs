@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::thread::JoinHandle;
 
-use egress::{Allow, Egress};
+use pintle_egress::{Allow, Egress};
 
 use crate::tools::fetch::WebFetch;
 

@@ -3,13 +3,13 @@
 use std::future::ready;
 use std::sync::Arc;
 
-use domain::json::{Value, json};
-use domain::llm::ToolDef;
-use domain::tool::ToolOutput;
-use egress::Egress;
-use engine::permit::Permit;
-use engine::tool::Tool;
 use futures_util::future::BoxFuture;
+use pintle_domain::json::{Value, json};
+use pintle_domain::llm::ToolDef;
+use pintle_domain::tool::ToolOutput;
+use pintle_egress::Egress;
+use pintle_engine::permit::Permit;
+use pintle_engine::tool::Tool;
 use tokio_util::sync::CancellationToken;
 
 use super::Tree;

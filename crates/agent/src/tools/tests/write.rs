@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use domain::tool::ToolOutput;
 use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
+use pintle_domain::tool::ToolOutput;
 
 use super::Tree;
 use crate::tools::error::ToolError;

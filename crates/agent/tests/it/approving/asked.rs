@@ -1,7 +1,7 @@
 //! Persons who are there: asked at once, answered for from elsewhere, not waited for when the turn ends.
 
 use super::*;
-use domain::store::TenantScope;
+use pintle_domain::store::TenantScope;
 
 #[tokio::test]
 async fn whoever_is_there_is_asked_at_once() {

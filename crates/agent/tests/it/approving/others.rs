@@ -1,7 +1,7 @@
 //! Questions that sub-agents and owners of tools have to do with, and calls that run beside them.
 
 use super::*;
-use domain::store::TenantScope;
+use pintle_domain::store::TenantScope;
 
 /// An agent that has a sub-agent do the work.
 fn with_helper(machine: &Machine, mode: ApprovalMode, asker: Option<Arc<Says>>) -> TestAgents {
@@ -59,7 +59,7 @@ async fn a_sub_agents_question_reaches_whoever_is_there() {
 /// A hook that brings the tool `brought` and answers for it; it notes when it is asked.
 fn owner(log: &Arc<Mutex<Vec<&'static str>>>) -> Rule {
     let log = log.clone();
-    let before_llm = |at: &domain::checkpoint::BeforeLlm| {
+    let before_llm = |at: &pintle_domain::checkpoint::BeforeLlm| {
         let mut tools = at.request.tools.clone();
         tools.push(Rendered::new(ToolDef::new("brought", "", json!({"type": "object"}))));
         Verdict::Modify(LlmPatch { tools: Some(tools), ..LlmPatch::default() })

@@ -1,7 +1,7 @@
 //! The published table of verdict, mode and approver, through the dispatcher that turns use.
 
 use super::*;
-use domain::store::{ApprovalQuery, TenantScope};
+use pintle_domain::store::{ApprovalQuery, TenantScope};
 
 fn one_call() -> ToolCall {
     ToolCall { id: CallId::from("c1"), tool: "work".into(), raw_tool: "work".into(), arguments: Object::new() }
@@ -84,8 +84,12 @@ async fn no_mode_makes_leave_of_a_question_that_nobody_answers() {
 #[tokio::test]
 async fn a_question_that_cannot_be_kept_refuses() {
     struct Broken(AtomicUsize);
-    impl domain::store::ApprovalStore for Broken {
-        fn ask(&self, _: Approval, _: jiff::Timestamp) -> Result<domain::approval::ApprovalStanding, StoreError> {
+    impl pintle_domain::store::ApprovalStore for Broken {
+        fn ask(
+            &self,
+            _: Approval,
+            _: jiff::Timestamp,
+        ) -> Result<pintle_domain::approval::ApprovalStanding, StoreError> {
             self.0.fetch_add(1, Ordering::Relaxed);
             Err(StoreError::Unavailable("/secret/place is full".into()))
         }

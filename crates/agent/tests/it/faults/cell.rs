@@ -5,17 +5,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dialects::process::config::raw::RawProcess;
-use dialects::process::config::{Defaults, EntryContext, process};
-use domain::checkpoint::CheckpointKind;
-use domain::hook::{OnFailure, Stage};
-use domain::json::{Value, json};
-use domain::record::{HookOutcome, NotRun};
-use domain::tool::ToolOutput;
-use domain::verdict::Verdict;
-use engine::Mount;
-use process::hook::ProcessHook;
-use process::mounting::spec;
+use pintle_dialects::process::config::raw::RawProcess;
+use pintle_dialects::process::config::{Defaults, EntryContext, process};
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::hook::{OnFailure, Stage};
+use pintle_domain::json::{Value, json};
+use pintle_domain::record::{HookOutcome, NotRun};
+use pintle_domain::tool::ToolOutput;
+use pintle_domain::verdict::Verdict;
+use pintle_engine::Mount;
+use pintle_process::hook::ProcessHook;
+use pintle_process::mounting::spec;
 
 use crate::hooks::{OwnTool, Rule};
 use crate::host::{Host, Parts};
@@ -155,7 +155,7 @@ impl Cell {
         entry["priority"] = json!(priority);
         entry["command"] = command;
         entry["start_timeout_ms"] = json!(60_000);
-        let raw: RawProcess = domain::json::from_value(entry).unwrap();
+        let raw: RawProcess = pintle_domain::json::from_value(entry).unwrap();
         let folder = self.host.folder.path();
         let defaults = Defaults { max_frame_bytes: 1 << 20, ..Defaults::default() };
         let (mut hook, entry) = process(&EntryContext { name, origin: "test", folder, defaults }, &raw).unwrap();

@@ -170,7 +170,7 @@ fn brought_by_third(store: &Memory) -> Vec<String> {
     let rows = store.sessions(&TenantId::default_tenant()).unwrap();
     let mut found = Vec::new();
     for row in rows {
-        let session = domain::session::Session::fold(store.journal(&key(&row.session_id)).unwrap());
+        let session = pintle_domain::session::Session::fold(store.journal(&key(&row.session_id)).unwrap());
         let texts = session.messages().iter().map(|message| message.get().content.as_str());
         let told = |text: &&str| text.starts_with("[") && text.contains("he agent \"third\"");
         found.extend(texts.filter(told).map(|text| format!("{}: {text}", row.session_id)));

@@ -121,7 +121,7 @@ async fn a_result_after_the_end_waits_in_the_session() {
 
 #[tokio::test]
 async fn a_result_after_the_end_is_there_when_the_session_is_opened_again() {
-    let (may, store) = (Arc::new(Notify::new()), Arc::new(store::Memory::new()));
+    let (may, store) = (Arc::new(Notify::new()), Arc::new(pintle_store::Memory::new()));
     let test_agents = TestAgentsParts::of(slow_helper(may.clone()), &["main", "helper"]).test_agents();
     let mut conversation = Conversation::open(store.clone(), "s").unwrap();
     test_agents.turn(&mut conversation, "go").await;
@@ -168,7 +168,8 @@ fn ends_in_the_second_turn(seen: Arc<OnceLock<Arc<Seen>>>, turn_handle: &TurnHan
 
 #[tokio::test]
 async fn a_result_that_comes_during_a_later_turn_is_kept_in_its_place() {
-    let (seen, turn_handle, store) = (Arc::new(OnceLock::new()), TurnHandle::default(), Arc::new(store::Memory::new()));
+    let (seen, turn_handle, store) =
+        (Arc::new(OnceLock::new()), TurnHandle::default(), Arc::new(pintle_store::Memory::new()));
     let model = ends_in_the_second_turn(seen.clone(), &turn_handle);
     let test_agents = TestAgentsParts::of(model, &["main", "helper"])
         .own(OwnTool::giving("work", ToolOutput::ok("hi")))

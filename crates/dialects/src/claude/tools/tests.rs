@@ -1,6 +1,6 @@
 //! What commands are told of calls, and what of that gets back.
 
-use domain::json::json;
+use pintle_domain::json::json;
 
 use super::*;
 
@@ -119,13 +119,13 @@ fn the_name_that_is_told_is_one_that_the_matcher_means() {
     assert_eq!(parts(&mcp, Some("^mcp__git_hub__.*"))[0].0, "mcp__git_hub__new_issue");
     assert_eq!(parts(&mcp, Some("^mcp__git__"))[0].0, "mcp__git__hub_new_issue");
     let own = matcher("^(Bash)$").spelled("Bash", spelling);
-    let facts = |tool| domain::checkpoint::Facts::of_tool(tool);
+    let facts = |tool| pintle_domain::checkpoint::Facts::of_tool(tool);
     assert!(own.matches(&facts("exec")) && !own.matches(&facts("read_file")));
 }
 
 #[test]
 fn a_notebook_is_meant_by_its_own_name_alone() {
-    let facts = |raw| domain::checkpoint::Facts { tool: Some(("edit_file", raw)), ..Default::default() };
+    let facts = |raw| pintle_domain::checkpoint::Facts { tool: Some(("edit_file", raw)), ..Default::default() };
     for (pattern, is_meant) in
         [("Write|Edit", false), ("Edit|MultiEdit", false), ("NotebookEdit", true), ("Edit|NotebookEdit", true)]
     {

@@ -6,18 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use domain::checkpoint::CheckpointKind;
-use domain::fault::Fault;
-use domain::hook::{Family, Hook, HookState, OnFailure, Scope, Stage, Stages};
-use domain::id::HookName;
-use domain::json::Value;
-use domain::matcher::{Matcher, RespondTools};
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::fault::Fault;
+use pintle_domain::hook::{Family, Hook, HookState, OnFailure, Scope, Stage, Stages};
+use pintle_domain::id::HookName;
+use pintle_domain::json::Value;
+use pintle_domain::matcher::{Matcher, RespondTools};
 
 use self::checks::Problems;
 use super::problem::EntryProblem;
 use super::raw::{RawBuiltin, RawProcess};
 use super::stages::{Defaults, INTERCEPTS, NamedStages, StagePolicy, millis};
-use domain::nearest::{closest, nearest};
+use pintle_domain::nearest::{closest, nearest};
 
 /// How long a handshake may take unless the entry says otherwise.
 pub const START_TIMEOUT: Duration = Duration::from_secs(5);
@@ -349,8 +349,8 @@ impl EntryContext<'_> {
 mod tests {
     use super::*;
     use CheckpointKind::{AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, Runtime};
-    use domain::checkpoint::RuntimeKind;
-    use domain::json::json;
+    use pintle_domain::checkpoint::RuntimeKind;
+    use pintle_domain::json::json;
 
     fn entry_context() -> EntryContext<'static> {
         EntryContext {
@@ -363,7 +363,7 @@ mod tests {
 
     fn read(mut entry: Value) -> Result<(Hook, ProcessEntry), Vec<String>> {
         entry["command"] = json!(["h"]);
-        let raw = domain::json::from_value(entry).unwrap();
+        let raw = pintle_domain::json::from_value(entry).unwrap();
         process(&entry_context(), &raw).map_err(|problems| {
             problems.iter().map(|problem| format!("{}: {problem}", problem.path.join("."))).collect()
         })

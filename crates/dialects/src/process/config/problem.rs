@@ -34,7 +34,7 @@ impl EntryProblem {
     /// The same, with what was probably meant instead of `got`.
     #[must_use]
     pub fn meant<'a>(mut self, got: &str, among: impl IntoIterator<Item = &'a str>) -> Self {
-        self.nearest = domain::nearest::nearest(got, among).filter(|name| *name != got).map(str::to_owned);
+        self.nearest = pintle_domain::nearest::nearest(got, among).filter(|name| *name != got).map(str::to_owned);
         self
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use domain::json::Value;
+use pintle_domain::json::Value;
 use schemars::JsonSchema;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer, MapAccess, SeqAccess, Visitor};

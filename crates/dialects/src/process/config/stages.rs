@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use domain::checkpoint::{CheckpointKind, Duty};
-use domain::hook::{APPROVAL_TIMEOUT, INTERCEPTOR_TIMEOUT, OBSERVER_TIMEOUT, OnFailure, Stage, Stages};
+use pintle_domain::checkpoint::{CheckpointKind, Duty};
+use pintle_domain::hook::{APPROVAL_TIMEOUT, INTERCEPTOR_TIMEOUT, OBSERVER_TIMEOUT, OnFailure, Stage, Stages};
 
 use super::problem::EntryProblem;
 use super::raw::{EachStage, PerStage, RawDefaults};

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
 
-use domain::json::{Number, Rendered, Value, parse};
-use domain::llm::ToolDef;
-use domain::message::Message;
+use pintle_domain::json::{Number, Rendered, Value, parse};
+use pintle_domain::llm::ToolDef;
+use pintle_domain::message::Message;
 use serde::Serialize;
 
 /// Something of which a hook gets a list and returns a list.

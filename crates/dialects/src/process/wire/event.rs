@@ -1,8 +1,8 @@
 //! What observers are told: the params of `hook.event` and of `hook.runtime_event`.
 
-use domain::checkpoint::runtime::TurnStatus;
-use domain::checkpoint::{Notice, ObservedEvent, RuntimeEvent};
-use domain::identity::Identity;
+use pintle_domain::checkpoint::runtime::TurnStatus;
+use pintle_domain::checkpoint::{Notice, ObservedEvent, RuntimeEvent};
+use pintle_domain::identity::Identity;
 use serde::Serialize;
 
 use super::{Meta, nanos, parent, path, time};

@@ -1,7 +1,7 @@
 //! What somebody probably meant by a name that nobody reads.
 
 use crate::process::frame::{excerpt, skim};
-use domain::nearest::nearest;
+use pintle_domain::nearest::nearest;
 
 /// The members of one object of a reply.
 pub(super) struct Shape<const N: usize> {

@@ -1,10 +1,10 @@
 //! The things that a reply is made of: messages, calls, tool definitions, answers, results.
 
-use domain::fault::Fault;
-use domain::json::{Value, json};
-use domain::llm::{FunctionDef, LlmReply, ToolDef, Usage};
-use domain::message::{CallPart, FunctionPart, Message, ProviderData, Role, SystemPart};
-use domain::tool::ToolOutput;
+use pintle_domain::fault::Fault;
+use pintle_domain::json::{Value, json};
+use pintle_domain::llm::{FunctionDef, LlmReply, ToolDef, Usage};
+use pintle_domain::message::{CallPart, FunctionPart, Message, ProviderData, Role, SystemPart};
+use pintle_domain::tool::ToolOutput;
 
 use super::hint::Shape;
 use super::reader::{Path, Reader, flag, list, object, string, strings, text, value};

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use domain::checkpoint::{
+use pintle_domain::checkpoint::{
     AfterLlm, AfterTool, ApproveTool, BeforeLlm, BeforeTool, CallPatch, Checkpoint, CheckpointKind, LlmPatch, Reply,
     Subject, Substitute,
 };
-use domain::fault::{Cause, Fault, ProtocolBreach};
-use domain::json::Rendered;
-use domain::llm::ToolDef;
-use domain::tool::ToolCall;
-use domain::verdict::{Abort, AbortScope, ParsedVerdict, Reason, Verdict};
+use pintle_domain::fault::{Cause, Fault, ProtocolBreach};
+use pintle_domain::json::Rendered;
+use pintle_domain::llm::ToolDef;
+use pintle_domain::tool::ToolCall;
+use pintle_domain::verdict::{Abort, AbortScope, ParsedVerdict, Reason, Verdict};
 use serde::Serialize;
 
 use super::echo::{Element, Originals};

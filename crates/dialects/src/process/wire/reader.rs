@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use domain::fault::Fault;
-use domain::json::{Object, Value, parse};
+use pintle_domain::fault::Fault;
+use pintle_domain::json::{Object, Value, parse};
 
 use super::echo::key;
 use super::hint::{Shape, not_read};

@@ -1,7 +1,7 @@
 //! One entry: every field good, or the entry falls.
 
-use domain::skill::finding::{FileRefusal, FindingCode};
-use domain::skill::{Timing, Voice};
+use pintle_domain::skill::finding::{FileRefusal, FindingCode};
+use pintle_domain::skill::{Timing, Voice};
 
 use super::{
     AgentView, HOOKS, Instead, MAX_KEYS_NAMED, ManifestEntry, ManifestPlace, Reader, finding, quoted, shown,
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::skill::name;
 use crate::tree::{NodeKind, TreeNode};
-use domain::nearest::nearest;
+use pintle_domain::nearest::nearest;
 
 /// The fields that every entry has, in the order in which they are named.
 const REQUIRED: [&str; 5] = ["name", "file", "timing", "role", "persistent"];
@@ -104,7 +104,7 @@ impl Reader<'_> {
     }
 
     fn errors(&self) -> usize {
-        self.found.iter().filter(|found| found.severity == domain::skill::finding::Severity::Error).count()
+        self.found.iter().filter(|found| found.severity == pintle_domain::skill::finding::Severity::Error).count()
     }
 
     fn missing(&mut self, whole: &ManifestPlace, item: &TreeNode) {

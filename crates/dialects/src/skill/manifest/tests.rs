@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use domain::skill::finding::Severity;
+use pintle_domain::skill::finding::Severity;
 
 use super::*;
 

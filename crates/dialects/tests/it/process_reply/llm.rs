@@ -153,7 +153,7 @@ fn of_two_definitions_with_one_name_the_first_stays() {
     let json = String::from_utf8(own.json().to_vec()).unwrap();
     let other = format!(r#"{{"type":"function","function":{{"name":"{name}","description":"another"}}}}"#);
     let new = r#"{"type":"function","function":{"name":"new","parameters":{}}}"#;
-    let tools = vec![own, Rendered::new(ToolDef::new("new", "", domain::json::json!({})))];
+    let tools = vec![own, Rendered::new(ToolDef::new("new", "", pintle_domain::json::json!({})))];
     check(
         &request(),
         &format!(r#"{{"request":{{"tools":[{json},{other},{new},{new}]}}}}"#),

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use domain::json::{self, Object, Value};
-use egress::{Reach, classify};
+use pintle_domain::json::{self, Object, Value};
+use pintle_egress::{Reach, classify};
 use url::{Host, Url, form_urlencoded};
 
 use super::PATH;
@@ -250,7 +250,7 @@ fn value_behind(says: &str, end: usize) -> Option<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::json::json;
+    use pintle_domain::json::json;
 
     const OWN: &str = "http://127.0.0.1:8788";
 

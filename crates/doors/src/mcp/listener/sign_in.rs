@@ -113,7 +113,8 @@ impl SignIn {
 /// What the first of the places says that says something.
 async fn first(places: Vec<Url>) -> Result<Option<(Url, String)>, String> {
     for place in places {
-        let client = egress::client_for(&place, CONNECT_TIME, Some(ANSWER_TIME)).map_err(|error| error.to_string())?;
+        let client =
+            pintle_egress::client_for(&place, CONNECT_TIME, Some(ANSWER_TIME)).map_err(|error| error.to_string())?;
         let asked = client.get(place.clone()).header(header::ACCEPT, "application/json").send().await;
         let answer = asked.map_err(|_| format!("{place} does not answer"))?;
         if answer.status().is_success() {
@@ -270,7 +271,8 @@ fn for_issuer(headers: &HeaderMap) -> HeaderMap {
 }
 
 async fn asked(place: &Url, headers: &HeaderMap, form: String) -> Result<Response, String> {
-    let client = egress::client_for(place, CONNECT_TIME, Some(ANSWER_TIME)).map_err(|error| error.to_string())?;
+    let client =
+        pintle_egress::client_for(place, CONNECT_TIME, Some(ANSWER_TIME)).map_err(|error| error.to_string())?;
     let request = client.post(place.clone()).headers(for_issuer(headers)).header(header::ACCEPT_ENCODING, "identity");
     let answer = request.body(form).send().await.map_err(|_| format!("{place} does not answer"))?;
     let status = answer.status();

@@ -1,8 +1,8 @@
 //! Calls and what comes of them: held until they are cleared, answers held until their hooks saw them.
 
-use domain::json::{Object, Value};
-use domain::llm::LlmRequest;
-use domain::tool::{ToolCall, ToolOutput};
+use pintle_domain::json::{Object, Value};
+use pintle_domain::llm::LlmRequest;
+use pintle_domain::tool::{ToolCall, ToolOutput};
 
 use super::McpProxy;
 use super::held::{AskedTask, HeldCall, HeldReply, HeldSampling, OpenRequest, ResultPlace, SamplingPlace};

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use domain::json::Value;
-use domain::tool::ToolOutput;
+use pintle_domain::json::Value;
+use pintle_domain::tool::ToolOutput;
 
 use super::step::{ProxiedCall, Ticket};
 use crate::mcp::message::{INTERNAL_ERROR, McpMessage, RequestKey};

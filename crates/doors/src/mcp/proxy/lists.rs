@@ -1,6 +1,6 @@
 //! Lists of tools: those that the client asks for, and the door's own, without which no call is cleared.
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 
 use super::McpProxy;
 use super::held::{HeldPage, OpenRequest, OwnListing};

@@ -1,6 +1,6 @@
 //! Questions of the door to the person before the client.
 
-use domain::json::Value;
+use pintle_domain::json::Value;
 
 use super::McpProxy;
 use super::step::ProxyStep;

@@ -1,9 +1,9 @@
 //! What the machine wants done, and what it is told of that.
 
-use domain::json::Object;
-use domain::llm::LlmRequest;
-use domain::tool::ToolOutput;
-use engine::Permit;
+use pintle_domain::json::Object;
+use pintle_domain::llm::LlmRequest;
+use pintle_domain::tool::ToolOutput;
+use pintle_engine::Permit;
 
 use crate::mcp::message::RequestKey;
 use crate::mcp::tools::ToolDefinition;

@@ -1,7 +1,7 @@
 //! What servers answer: what is final, what goes on, what asks the client's model.
 
-use domain::json::Value;
-use domain::tool::ToolOutput;
+use pintle_domain::json::Value;
+use pintle_domain::tool::ToolOutput;
 use pintle_doors::mcp::message::RequestKey;
 use pintle_doors::mcp::proxy::{ProxyRuling, ProxyStep};
 

@@ -4,8 +4,8 @@ use std::sync::{Arc, Weak};
 
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use domain::json::{Value, json};
-use domain::llm::Usage;
+use pintle_domain::json::{Value, json};
+use pintle_domain::llm::Usage;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;

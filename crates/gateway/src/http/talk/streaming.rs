@@ -7,8 +7,8 @@ use std::time::Duration;
 use axum::http::HeaderValue;
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse as _, Response};
-use domain::json::{Value, json};
 use futures_util::Stream;
+use pintle_domain::json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 use super::Wire;

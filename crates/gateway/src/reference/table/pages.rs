@@ -271,7 +271,7 @@ pub(in crate::reference) const SHAPES: &[Row] = &[
 
 /// The lists of words.
 pub(in crate::reference) fn words() -> Vec<(&'static str, Vec<&'static str>)> {
-    use domain::store::TurnOutcome;
+    use pintle_domain::store::TurnOutcome;
 
     use crate::guards::GuardState;
     use crate::turns::{SpanKind, TurnEnding};

@@ -1,6 +1,6 @@
 //! TOML into the tree.
 
-use domain::json::Number;
+use pintle_domain::json::Number;
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use agent::ask::{self, AskGate};
-use agent::tools::{BUILTIN, DELEGATE, SPAWN, canonical_builtin, nearest_builtin};
-use dialects::process::config::{EntryProblem, MemberPart};
-use providers::RemovalMode;
+use pintle_agent::ask::{self, AskGate};
+use pintle_agent::tools::{BUILTIN, DELEGATE, SPAWN, canonical_builtin, nearest_builtin};
+use pintle_dialects::process::config::{EntryProblem, MemberPart};
+use pintle_providers::RemovalMode;
 
 use super::{LeftOut, Trusted, flow, note_bad};
 use crate::config::diagnostic::dotted;
@@ -52,7 +52,7 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, env: &Env, left: &
             }
             TrustStanding::Unknown => {
                 let written = trusted.layer.value(&["agents", &name]);
-                let keys = written.as_object().into_iter().flat_map(domain::json::Object::keys).cloned();
+                let keys = written.as_object().into_iter().flat_map(pintle_domain::json::Object::keys).cloned();
                 left.add_of(path, &keys.collect::<Vec<_>>().join(", "));
             }
             // It was accepted with what it may do and what a person is asked about: nothing wider takes its place.
@@ -294,7 +294,7 @@ impl AgentConfig {
             fallbacks: Vec::new(),
             stream_unreviewed: false,
             default: false,
-            options: domain::json::Object::new(),
+            options: pintle_domain::json::Object::new(),
             skills: Vec::new(),
             skills_dir: PathBuf::new(),
             skill_seals: None,

@@ -1,9 +1,9 @@
 //! Command hooks: the list of each event whole, or a stub that stays shut.
 
-use dialects::claude::config::ListContext;
-use dialects::claude::{ClaudeEvent, RawClaudeHooks};
-use domain::hook::{Hook, HookState};
-use domain::json::{Value, from_value};
+use pintle_dialects::claude::config::ListContext;
+use pintle_dialects::claude::{ClaudeEvent, RawClaudeHooks};
+use pintle_domain::hook::{Hook, HookState};
+use pintle_domain::json::{Value, from_value};
 
 use super::{LeftOut, Trusted};
 use crate::config::diagnostic::dotted;
@@ -69,7 +69,7 @@ impl List<'_> {
             TrustStanding::Changed { .. } => {
                 let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
                 let message = format!("{CHANGED}; `pintle trust` shows how, and accepts it");
-                trusted.layer.report(dialects::process::config::EntryProblem::new(&path, message));
+                trusted.layer.report(pintle_dialects::process::config::EntryProblem::new(&path, message));
                 vec![nobody(around.broken(CHANGED))]
             }
             TrustStanding::Trusted if off => idle(&HookState::Disabled),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use dialects::process::config::EntryProblem;
 use globset::GlobMatcher;
+use pintle_dialects::process::config::EntryProblem;
 use url::Url;
 
 use crate::config::diagnostic::{Diagnostic, GUARD};

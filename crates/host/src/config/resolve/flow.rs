@@ -1,10 +1,10 @@
 //! How the turns of an agent go, as its entry says.
 
-use dialects::process::config::EntryProblem;
-use providers::RemovalMode;
+use pintle_dialects::process::config::EntryProblem;
+use pintle_providers::RemovalMode;
 
 use crate::config::raw::{RawAgent, RawLowering, RawPlanning};
-use agent::OnMissingTag;
+use pintle_agent::OnMissingTag;
 
 use crate::config::{AgentConfig, FlowConfig};
 

@@ -4,9 +4,9 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use dialects::process::config::EntryProblem;
-use domain::webhook::WebhookEvent;
 use ipnet::IpNet;
+use pintle_dialects::process::config::EntryProblem;
+use pintle_domain::webhook::WebhookEvent;
 use url::Url;
 
 use crate::config::gateway::{GatewayConfig, TlsFiles, WebhookConfig};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dialects::process::config::EntryProblem;
+use pintle_dialects::process::config::EntryProblem;
 
 use crate::config::raw::{RawGuard, RawGuardedHost};
 use crate::config::{Config, GUARDED_HOSTS, GuardedAsk, GuardedClass, GuardedHost};

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use dialects::process::config::{EntryContext, EntryProblem, broken, builtin, idle, process};
-use domain::hook::{Family, Hook, HookState};
-use domain::id::HookName;
-use domain::json::{Value, from_value};
-use domain::nearest::nearest;
+use pintle_dialects::process::config::{EntryContext, EntryProblem, broken, builtin, idle, process};
+use pintle_domain::hook::{Family, Hook, HookState};
+use pintle_domain::id::HookName;
+use pintle_domain::json::{Value, from_value};
+use pintle_domain::nearest::nearest;
 
 use super::agents::is_gate_name;
 use super::{LeftOut, Trusted};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dialects::process::config::EntryProblem;
+use pintle_dialects::process::config::EntryProblem;
 use url::Url;
 
 use super::{LeftOut, Trusted};
@@ -89,11 +89,11 @@ fn read(name: &str, raw: &RawMcpServer, layer: &Layer) -> Result<(McpReach, Dura
         }
     };
     let start_timeout = match raw.start_timeout_ms.map(|ms| (ms, u64::try_from(ms))) {
-        None => mcp::spec::START_TIMEOUT,
+        None => pintle_mcp::spec::START_TIMEOUT,
         Some((1.., Ok(ms))) => Duration::from_millis(ms),
         Some(_) => {
             problems.push(EntryProblem::new(&["start_timeout_ms"], "must be greater than 0"));
-            mcp::spec::START_TIMEOUT
+            pintle_mcp::spec::START_TIMEOUT
         }
     };
     match reach {
@@ -107,7 +107,10 @@ fn bad_name(name: &str) -> Option<EntryProblem> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let good = (1..=MAX_NAME_CHARS).contains(&name.chars().count()) && name.chars().all(plain);
     let expected = format!("expected a name of 1 to {MAX_NAME_CHARS} letters a to z, digits, _ and -, got {name:?}");
-    (!good).then(|| EntryProblem { at: dialects::process::config::MemberPart::Key, ..EntryProblem::new(&[], expected) })
+    (!good).then(|| EntryProblem {
+        at: pintle_dialects::process::config::MemberPart::Key,
+        ..EntryProblem::new(&[], expected)
+    })
 }
 
 fn bad_command(argv: &[String]) -> Option<EntryProblem> {

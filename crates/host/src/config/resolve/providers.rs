@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use dialects::process::config::EntryProblem;
-use providers::capabilities::{MessageAfter, MessageBefore, MidSystem, Overrides, Placement};
+use pintle_dialects::process::config::EntryProblem;
+use pintle_providers::capabilities::{MessageAfter, MessageBefore, MidSystem, Overrides, Placement};
 use url::Url;
 
 use super::{LeftOut, Trusted, note_bad};
@@ -11,7 +11,7 @@ use crate::config::diagnostic::dotted;
 use crate::config::layer::{Layer, entry_path};
 use crate::config::raw::{RawCapabilities, RawPlacement, RawProvider};
 use crate::config::{Config, ProviderConfig, ProviderConfigKind};
-use providers::{ToolMode, WireKind};
+use pintle_providers::{ToolMode, WireKind};
 
 /// The words that `tool_mode` takes.
 const TOOL_MODES: [&str; 2] = ["native", "json_schema"];

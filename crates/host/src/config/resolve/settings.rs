@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use agent::tools::ExecShell;
-use dialects::process::config::EntryProblem;
-use domain::rule::Edition;
-use egress::Allow;
-use rules::builtin::builtins;
-use store::Durability;
+use pintle_agent::tools::ExecShell;
+use pintle_dialects::process::config::EntryProblem;
+use pintle_domain::rule::Edition;
+use pintle_egress::Allow;
+use pintle_rules::builtin::builtins;
+use pintle_store::Durability;
 
 use super::{LeftOut, Trusted, doors, gateway, guarded, team};
 use crate::config::found::{OwnConfig, can_count};
@@ -180,7 +180,7 @@ fn durability(config: &mut Config, word: Option<&str>) -> Option<EntryProblem> {
 
 fn collector(config: &mut Config, address: Option<String>) -> Option<EntryProblem> {
     let address = address?;
-    if let Err(why) = telemetry::check_address(&address) {
+    if let Err(why) = pintle_telemetry::check_address(&address) {
         return Some(EntryProblem::new(&["telemetry", "otlp_endpoint"], why));
     }
     config.otlp_endpoint = Some(address);

@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 use std::path::Path;
 
-use dialects::process::config::EntryProblem;
-use store::keyring::signing::PublicKeys;
+use pintle_dialects::process::config::EntryProblem;
+use pintle_store::keyring::signing::PublicKeys;
 use url::Url;
 
 use crate::config::raw::RawRulesFrom;

@@ -1,7 +1,7 @@
 //! Agents: whom they ask, what they are good for, who else there is.
 
-use domain::checkpoint::{CheckpointKind, Facts};
-use domain::hook::Scope;
+use pintle_domain::checkpoint::{CheckpointKind, Facts};
+use pintle_domain::hook::Scope;
 
 use super::*;
 
@@ -57,7 +57,7 @@ fn a_flow_arrives_key_by_key() {
         planning_prompt: Some("Plan.".into()),
         first_step_prompt: Some(String::new()),
         agent_loop_prompt: Some("Go on.".into()),
-        on_missing_tag: agent::OnMissingTag::Loop,
+        on_missing_tag: pintle_agent::OnMissingTag::Loop,
         record: false,
     };
     let (main, helper) = (&config.agents["main"], &config.agents["helper"]);

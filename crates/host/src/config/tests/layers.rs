@@ -78,7 +78,7 @@ fn a_provider_of_the_environment_needs_no_file() {
     let Loaded { config, .. } = load(&env, &LoadOptions::default()).unwrap();
     let models = config.models(config.agent(None).unwrap(), None).unwrap();
     assert_eq!(models[0].provider, "anthropic");
-    assert_eq!(config.secrets, ["ANTHROPIC_API_KEY", telemetry::HEADERS].map(str::to_owned).into());
+    assert_eq!(config.secrets, ["ANTHROPIC_API_KEY", pintle_telemetry::HEADERS].map(str::to_owned).into());
     assert_eq!(config.hooks.len(), 1);
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
-use agent::tools::ExecShell;
+use pintle_agent::tools::ExecShell;
 
 use super::layers::{FOUND, OWN, Place};
 use super::*;
@@ -87,7 +87,7 @@ fn a_file_that_nobody_accepted_contributes_one_line() {
     "#);
     let Loaded { config, .. } = place.load().unwrap();
     assert_eq!(config.providers.keys().collect::<Vec<_>>(), ["mine"]);
-    assert_eq!(config.secrets, ["MINE", telemetry::HEADERS].map(str::to_owned).into());
+    assert_eq!(config.secrets, ["MINE", pintle_telemetry::HEADERS].map(str::to_owned).into());
     assert_eq!((config.store_url.as_str(), config.strict_start), ("sqlite://pintle.db", false));
     assert!(config.tools.exec_inherit_env.is_empty());
     assert_eq!(config.tools.exec_shell, ExecShell::default());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ::skills::SkillSeals;
+use ::pintle_skills::SkillSeals;
 
 use super::skills::{FoundSkills, expanded, path_of};
 use super::{FileHashes, SpawnSeal, TrustStanding, TrustStore, entries, refused};

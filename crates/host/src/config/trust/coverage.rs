@@ -7,8 +7,8 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use domain::json::{Value, canonical};
 use nix::unistd::{AccessFlags, access};
+use pintle_domain::json::{Value, canonical};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use domain::json::Value;
+use pintle_domain::json::Value;
 use serde::{Deserialize, Serialize};
 use similar::{ChangeTag, TextDiff};
 

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use dialects::skill::name;
-use domain::json::json;
-use domain::skill::seal::SkillSeal;
-use skills::{ReadLimits, SkillFolder, fitting, is_glob};
+use pintle_dialects::skill::name;
+use pintle_domain::json::json;
+use pintle_domain::skill::seal::SkillSeal;
+use pintle_skills::{ReadLimits, SkillFolder, fitting, is_glob};
 
 use super::TrustEntry;
 use crate::config::layer::Layer;

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use providers::connect::connect;
+use pintle_providers::connect::connect;
 
 use super::*;
 
@@ -52,8 +52,8 @@ async fn a_real_model_decides() {
     let server = tokio::task::spawn_blocking(serve).await.unwrap();
     let spec = ProviderSpec {
         base_url: Some(server.base_url.clone()),
-        tool_mode: providers::ToolMode::JsonSchema,
-        ..ProviderSpec::new("p", providers::WireKind::OpenAi)
+        tool_mode: pintle_providers::ToolMode::JsonSchema,
+        ..ProviderSpec::new("p", pintle_providers::WireKind::OpenAi)
     };
     let judges = served_by(connect(&spec).unwrap(), "smollm2");
     let input = [("command".to_owned(), json!("rm -rf /"))].into_iter().collect();

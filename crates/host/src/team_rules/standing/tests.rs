@@ -4,8 +4,8 @@ use super::*;
 use crate::config::TeamKey;
 use crate::team_rules::kept::{Contact, Pin};
 use jiff::Timestamp;
-use rules::team::{TeamTenant, digest};
-use store::keyring::signing::SigningKey;
+use pintle_rules::team::{TeamTenant, digest};
+use pintle_store::keyring::signing::SigningKey;
 use tempfile::TempDir;
 
 /// A gateway, and a machine that trusts it.
@@ -21,8 +21,8 @@ fn tenant(slug: &str) -> TeamTenant {
 }
 
 fn statement(version: u64, rules: Option<&str>) -> TeamStatement {
-    let rules: Option<Vec<domain::json::Value>> =
-        rules.map(|text| domain::json::parse(text).unwrap().as_array().cloned().unwrap());
+    let rules: Option<Vec<pintle_domain::json::Value>> =
+        rules.map(|text| pintle_domain::json::parse(text).unwrap().as_array().cloned().unwrap());
     TeamStatement {
         gateway: "https://p.example".into(),
         tenant: tenant("acme"),
@@ -185,7 +185,7 @@ fn no_cut_and_no_changed_byte_is_ever_in_force() {
             assert!(open(&bytes).is_err(), "bit {bit} of byte {at}: {}", String::from_utf8_lossy(&bytes));
         }
     }
-    let long = vec![b' '; rules::team::MAX_STATEMENT_BYTES + 1];
+    let long = vec![b' '; pintle_rules::team::MAX_STATEMENT_BYTES + 1];
     assert!(matches!(open(&long), Err(TeamFault::TooLong(_))));
 }
 

@@ -146,7 +146,7 @@ fn readable(text: String) -> String {
     let shown = noted.as_ref().unwrap_or(&text);
     let Err(why) = serde_json::from_str::<ServerJsonRpcMessage>(shown) else { return noted.unwrap_or(text) };
     let top = outline(&text);
-    let id = top.id.filter(|_| !top.has_method).and_then(|id| domain::json::from_value(id).ok());
+    let id = top.id.filter(|_| !top.has_method).and_then(|id| pintle_domain::json::from_value(id).ok());
     let error = id.and_then(|id| serde_json::to_string(&no_answer(id, &why)).ok());
     error.unwrap_or(text)
 }
@@ -258,7 +258,7 @@ mod tests {
     fn an_event_that_rmcp_would_skip_is_an_error_of_what_it_answers() {
         let deep = ["[".repeat(300_000), "]".repeat(300_000)].concat();
         let deep = format!(r#"{{"result":{deep},"jsonrpc":"2.0","id":3}}"#);
-        let error = domain::json::parse(&readable(deep)).unwrap();
+        let error = pintle_domain::json::parse(&readable(deep)).unwrap();
         assert_eq!(error["id"], 3);
         let message = error["error"]["message"].as_str().unwrap();
         assert!(message.starts_with("its answer cannot be read: "), "{message}");

@@ -6,18 +6,18 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use domain::audit::AuditLine;
-use domain::id::TenantId;
-use domain::store::AuditStore;
 use jiff::Timestamp;
-use store::keyring::signing::PUBLIC_KEY_FILE;
+use pintle_domain::audit::AuditLine;
+use pintle_domain::id::TenantId;
+use pintle_domain::store::AuditStore;
+use pintle_store::keyring::signing::PUBLIC_KEY_FILE;
 
 use super::range::{Pages, Points, stretch, time};
 use super::{chains, failed, in_question, is_read, put};
 use crate::clean::prose;
 use crate::cli::{Global, note_home, terminal};
 use crate::error::CliError;
-use host::host::{load, open_store};
+use pintle_host::host::{load, open_store};
 
 /// Flags of `audit export`.
 #[derive(Debug, Args)]
@@ -153,7 +153,7 @@ fn fill(made: File, write: impl FnOnce(&mut dyn Write) -> Result<(), CliError>) 
 
 #[cfg(test)]
 mod tests {
-    use domain::audit::{AuditLines, Proof, Verifier};
+    use pintle_domain::audit::{AuditLines, Proof, Verifier};
 
     use super::super::PAGE;
     use super::super::range::tests::{Fake, at, fake};

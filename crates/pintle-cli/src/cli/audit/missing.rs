@@ -6,12 +6,12 @@
 
 use std::borrow::Cow;
 
-use domain::audit::{AuditEntry, AuditKind};
-use domain::id::EventId;
-use domain::store::StoreError;
 use jiff::Timestamp;
+use pintle_domain::audit::{AuditEntry, AuditKind};
+use pintle_domain::id::EventId;
+use pintle_domain::store::StoreError;
+use pintle_store::Store;
 use serde::Deserialize;
-use store::Store;
 
 use crate::text::counted;
 

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use domain::audit::{AuditCheckpoint, AuditEntry};
-use domain::id::TenantId;
-use domain::store::{AuditStore, StoreError};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use pintle_domain::audit::{AuditCheckpoint, AuditEntry};
+use pintle_domain::id::TenantId;
+use pintle_domain::store::{AuditStore, StoreError};
 
 use super::PAGE;
 
@@ -175,8 +175,8 @@ pub(super) fn time(text: &str) -> Result<Timestamp, String> {
 pub(super) mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use domain::audit::{AuditKind, ChainHead, Hash, append};
-    use domain::json::Object;
+    use pintle_domain::audit::{AuditKind, ChainHead, Hash, append};
+    use pintle_domain::json::Object;
 
     use super::*;
 

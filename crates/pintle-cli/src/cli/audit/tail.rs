@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
-use domain::approval::{APPROVAL_REFUSED, APPROVAL_USED};
-use domain::audit::{AuditEntry, AuditKind};
-use domain::execution::DETAIL_READ;
-use domain::id::{HookId, TenantId};
-use domain::json::Value;
-use domain::store::{AuditStore, IdentityAction, NO_HOOK, STORE_ACCEPTED, StoredCall};
 use jiff::Timestamp;
-use rules::record::is_own_reason;
-use store::Store;
+use pintle_domain::approval::{APPROVAL_REFUSED, APPROVAL_USED};
+use pintle_domain::audit::{AuditEntry, AuditKind};
+use pintle_domain::execution::DETAIL_READ;
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::json::Value;
+use pintle_domain::store::{AuditStore, IdentityAction, NO_HOOK, STORE_ACCEPTED, StoredCall};
+use pintle_rules::record::is_own_reason;
+use pintle_store::Store;
 
 use super::range::{Pages, head};
 use super::{ChainOf, chains, failed, is_read, put};
@@ -23,7 +23,7 @@ use crate::cli::{Global, note_home};
 use crate::error::CliError;
 use crate::table::{fold, out_columns};
 use crate::text::clip;
-use host::host::{load, open_store};
+use pintle_host::host::{load, open_store};
 
 /// How many entries are shown where nothing else is said: a screen.
 const SHOWN: usize = 20;
@@ -143,7 +143,11 @@ impl Tail<'_> {
 }
 
 /// The newest `count` entries of a chain, oldest first.
-fn newest(store: &dyn AuditStore, tenant: &TenantId, count: u64) -> Result<Vec<AuditEntry>, domain::store::StoreError> {
+fn newest(
+    store: &dyn AuditStore,
+    tenant: &TenantId,
+    count: u64,
+) -> Result<Vec<AuditEntry>, pintle_domain::store::StoreError> {
     let end = head(store, tenant)?;
     let mut pages = Pages::new(store, tenant, (end + 1).saturating_sub(count).max(1));
     let mut found = Vec::new();
@@ -187,7 +191,7 @@ fn line(entry: &AuditEntry, tenant: Option<&str>, names: &BTreeMap<HookId, Strin
             (format!("{} {}", text("event"), text("tool_name")), text("decision"), text("hook_name").to_owned(), why)
         }
         AuditKind::Decision => {
-            let call: Option<StoredCall> = domain::json::from_value(data["call"].clone()).ok();
+            let call: Option<StoredCall> = pintle_domain::json::from_value(data["call"].clone()).ok();
             let call = call.map(|call| format!(" {}", clip(&call.shown()))).unwrap_or_default();
             (format!("{} {}{call}", text("checkpoint"), text("tool")), text("ruling"), String::new(), text("text"))
         }
@@ -258,8 +262,8 @@ fn because(diff: &Value) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use domain::audit::{ChainHead, append};
-    use domain::json::json;
+    use pintle_domain::audit::{ChainHead, append};
+    use pintle_domain::json::json;
 
     use super::super::range::tests::{at, fake};
     use super::*;

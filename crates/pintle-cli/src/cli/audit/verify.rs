@@ -5,11 +5,11 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use domain::audit::{AuditEntry, AuditLine, AuditLineError, AuditLines, Verifier, VerifyReport};
-use domain::id::TenantId;
-use domain::store::StoreError;
-use store::Store;
-use store::keyring::signing::{PUBLIC_KEY_FILE, PublicKeys};
+use pintle_domain::audit::{AuditEntry, AuditLine, AuditLineError, AuditLines, Verifier, VerifyReport};
+use pintle_domain::id::TenantId;
+use pintle_domain::store::StoreError;
+use pintle_store::Store;
+use pintle_store::keyring::signing::{PUBLIC_KEY_FILE, PublicKeys};
 
 use super::missing::MissingEvents;
 use super::range::{Pages, Points};
@@ -17,9 +17,9 @@ use super::{ChainOf, chains, failed, unsigned};
 use crate::clean::prose;
 use crate::cli::{Global, terminal};
 use crate::error::{CliError, FAILED};
-use host::config::Config;
-use host::host::load;
-use host::host_rules::{anchor, audit_term, event_term, in_doubt, open_known_store};
+use pintle_host::config::Config;
+use pintle_host::host::load;
+use pintle_host::host_rules::{anchor, audit_term, event_term, in_doubt, open_known_store};
 
 /// What is read of a file at once.
 const PIECE_BYTES: usize = 64 << 10;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domain::approval::{Approval, ApprovalState, PersonAnswer};
-use domain::store::{ApprovalStore, TenantScope};
-use engine::Asker;
+use pintle_domain::approval::{Approval, ApprovalState, PersonAnswer};
+use pintle_domain::store::{ApprovalStore, TenantScope};
+use pintle_engine::Asker;
 use tokio::sync::{mpsc, oneshot};
 
 /// How many questions wait to be shown: one for each agent that may work at once, and some.

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::future::pending;
 use std::sync::Arc;
 
-use domain::approval::PersonAnswer;
-use store::Store;
+use pintle_domain::approval::PersonAnswer;
+use pintle_store::Store;
 
 use super::ask::{self, CHOICES, LineAnswer, Question, Questions};
 use super::input::{Input, InputPurpose, SentLine, StopKey, TypedInput};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use agent::driver::TurnEnding;
-use agent::{Conversation, TurnHandle, TurnReport, UserOutput};
-use domain::store::StoreError;
+use pintle_agent::driver::TurnEnding;
+use pintle_agent::{Conversation, TurnHandle, TurnReport, UserOutput};
+use pintle_domain::store::StoreError;
 use tokio_util::sync::CancellationToken;
 
 use super::command::Command;
@@ -15,7 +15,7 @@ use crate::clean::prose;
 use crate::cli::live::LiveOutput;
 use crate::cli::session;
 use crate::text::clip;
-use host::ready_agent::ReadyAgent;
+use pintle_host::ready_agent::ReadyAgent;
 
 /// What is to be worked.
 #[derive(Clone, Debug)]

@@ -3,25 +3,25 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use agent::tools::BUILTIN;
-use domain::checkpoint::CheckpointKind;
-use domain::health::{Health, Step};
-use domain::hook::Hook;
-use domain::id::{TenantId, TurnId};
-use domain::identity::Identity;
-use domain::store::{KeyScope, StoreError};
-use domain::verdict::VerdictKind;
-use engine::Dispatcher;
-use guard::HOSTS;
 use jiff::Timestamp;
+use pintle_agent::tools::BUILTIN;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::health::{Health, Step};
+use pintle_domain::hook::Hook;
+use pintle_domain::id::{TenantId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::store::{KeyScope, StoreError};
+use pintle_domain::verdict::VerdictKind;
+use pintle_engine::Dispatcher;
+use pintle_guard::HOSTS;
 use tokio::sync::OnceCell;
 
 use crate::guard::installs::found_in_files;
 use crate::guard::places::GuardPlaces;
 use crate::text::time_said;
-use host::blind::serves_others;
-use host::host::Host;
-use host::tool_names::{brought, is_about, may_bring_tools, meant, offered, request};
+use pintle_host::blind::serves_others;
+use pintle_host::host::Host;
+use pintle_host::tool_names::{brought, is_about, may_bring_tools, meant, offered, request};
 
 /// The tool of the call that proves a guard: never offered to a model, never run.
 pub(super) const CANARY: &str = "pintle_canary";

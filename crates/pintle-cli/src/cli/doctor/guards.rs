@@ -4,25 +4,25 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::time::Instant;
 
-use agent::tools::BUILTIN;
-use domain::checkpoint::{AskedKind, CHECKPOINTS, CheckpointKind, CheckpointRow, Duty};
-use domain::fault::Cause;
-use domain::fault::Fault;
-use domain::health::{CanaryRefusal, Health, Step};
-use domain::hook::Hook;
-use domain::json::Object;
-use domain::record::{HookOutcome, Record};
-use domain::tool::ToolCall;
-use domain::verdict::VerdictKind;
-use engine::Dispatcher;
+use pintle_agent::tools::BUILTIN;
+use pintle_domain::checkpoint::{AskedKind, CHECKPOINTS, CheckpointKind, CheckpointRow, Duty};
+use pintle_domain::fault::Cause;
+use pintle_domain::fault::Fault;
+use pintle_domain::health::{CanaryRefusal, Health, Step};
+use pintle_domain::hook::Hook;
+use pintle_domain::json::Object;
+use pintle_domain::record::{HookOutcome, Record};
+use pintle_domain::tool::ToolCall;
+use pintle_domain::verdict::VerdictKind;
+use pintle_engine::Dispatcher;
 use tokio::sync::OnceCell;
 
 use super::super::question::{Question, QuestionTexts};
 use super::canary::{CANARY, Reachable, answered, has_others, identity, refuses};
 use super::{Check, Proven, State, last_line, stored};
 use crate::text::{SHADOW_CURE, few_names};
-use host::health::standing;
-use host::host::Host;
+use pintle_host::health::standing;
+use pintle_host::host::Host;
 
 /// How many lines of what a hook wrote on its standard error are shown: a stack trace.
 const MAX_STDERR_LINES: usize = 20;

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use domain::execution::QUEUE_FULL;
-use domain::id::TenantId;
-use domain::rule::{Decision, HandlerType, HookScope};
-use domain::store::{Budget, ExecutionQuery, ExecutionStore, StoreError, StoredRules, TenantScope};
 use jiff::{SignedDuration, Timestamp};
-use store::Store;
+use pintle_domain::execution::QUEUE_FULL;
+use pintle_domain::id::TenantId;
+use pintle_domain::rule::{Decision, HandlerType, HookScope};
+use pintle_domain::store::{Budget, ExecutionQuery, ExecutionStore, StoreError, StoredRules, TenantScope};
+use pintle_store::Store;
 
 use super::{Check, State};
 use crate::text::jobs_waiting;
-use host::host::Host;
+use pintle_host::host::Host;
 
 /// How far back it is looked for executions that were dropped: what is older was seen, or does not matter any more.
 const DROPPED_WITHIN: SignedDuration = SignedDuration::from_hours(24);
@@ -104,11 +104,11 @@ fn told(dropped: Result<usize, StoreError>) -> Check {
 mod tests {
     use std::path::Path;
 
-    use domain::execution::Execution;
-    use domain::id::HookId;
-    use domain::record::{HookOutcome, NotRun};
-    use store::Durability;
-    use testkit::conformance::executions::{by, failed, keep_executions, ran};
+    use pintle_domain::execution::Execution;
+    use pintle_domain::id::HookId;
+    use pintle_domain::record::{HookOutcome, NotRun};
+    use pintle_store::Durability;
+    use pintle_testkit::conformance::executions::{by, failed, keep_executions, ran};
 
     use super::*;
 
@@ -141,7 +141,7 @@ mod tests {
             Execution { created_at: at, hook_id: None, ..row }
         };
         let no_room = || HookOutcome::NotRun(NotRun::Dropped);
-        let store = store::open("memory:", Path::new("nowhere"), Durability::Commit).unwrap();
+        let store = pintle_store::open("memory:", Path::new("nowhere"), Durability::Commit).unwrap();
         assert_eq!(dropped(&*store, now), Ok(None));
         keep_executions(&*store, vec![row(failed(), ago(1)), row(no_room(), ago(25))]).unwrap();
         assert_eq!(dropped(&*store, now), Ok(None));

@@ -1,18 +1,18 @@
 //! What rules and their record stand on: folders with rules, keys, the audit chain.
 
-use domain::audit::Proof;
-use domain::node::{NodeKeys, other_keys};
-use store::Store;
-use store::keyring::signing::{PUBLIC_KEY_FILE, SigningSource};
+use pintle_domain::audit::Proof;
+use pintle_domain::node::{NodeKeys, other_keys};
+use pintle_store::Store;
+use pintle_store::keyring::signing::{PUBLIC_KEY_FILE, SigningSource};
 
 use super::super::audit::{first_finding, keys, unsigned};
 use super::{Check, State};
-use host::HostError;
-use host::blind;
-use host::config::{Config, Env};
-use host::host::Host;
-use host::host_rules::{edition, keyring, open_known_store, signing};
-use host::rule_files;
+use pintle_host::HostError;
+use pintle_host::blind;
+use pintle_host::config::{Config, Env};
+use pintle_host::host::Host;
+use pintle_host::host_rules::{edition, keyring, open_known_store, signing};
+use pintle_host::rule_files;
 
 /// What is odd about rules, and the folders that rules are read from.
 pub(super) fn rules(host: &Host) -> Vec<Check> {
@@ -118,7 +118,7 @@ fn intact(signed: usize) -> String {
 
 /// Checks the last signature of every chain. Says how many there are.
 fn signatures(store: &dyn Store, verify: impl Fn(&str, &[u8], &str) -> Proof) -> Result<usize, String> {
-    let said = |error: domain::store::StoreError| error.to_string();
+    let said = |error: pintle_domain::store::StoreError| error.to_string();
     let unhashed: u64 = store.unhashed().map_err(said)?.iter().map(|(_, entries)| entries).sum();
     if unhashed > 0 {
         return Err(format!("{unhashed} entries are kept behind the chains and could not be hashed"));

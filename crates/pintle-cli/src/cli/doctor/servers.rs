@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::guards::end_of;
 use super::{Check, State};
-use host::config::trust::is_changed_text;
-use host::host::Host;
+use pintle_host::config::trust::is_changed_text;
+use pintle_host::host::Host;
 
 /// Checks every server, and what agents name of their tools.
 pub(super) async fn reach(host: &Host) -> Vec<Check> {

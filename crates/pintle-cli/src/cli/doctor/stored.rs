@@ -3,25 +3,25 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use agent::tools::{DELEGATE, SPAWN};
-use domain::account::HandlerAnswer;
-use domain::checkpoint::{
+use pintle_agent::tools::{DELEGATE, SPAWN};
+use pintle_domain::account::HandlerAnswer;
+use pintle_domain::checkpoint::{
     Checkpoint as _, CheckpointKind, Duty, Facts, PreToolUse, SubagentStart, Subject, UserPromptSubmit,
 };
-use domain::fault::{Cause, Fault};
-use domain::health::{CanaryRefusal, Health, Step};
-use domain::hook::{Hook, HookState, Scope};
-use domain::id::{AgentId, EventId, TenantId};
-use domain::identity::Identity;
-use domain::json::Object;
-use domain::record::{HookOutcome, Record};
-use domain::rule::{HookScope, Rule, RuleEvent, Source, tripped};
-use domain::tool::ToolCall;
-use domain::verdict::VerdictKind;
-use engine::AsNamed;
-use engine::handler::{HookCall, WireCache};
-use engine::hook_set::Mounted;
-use rules::record::{self, HandlerConfig};
+use pintle_domain::fault::{Cause, Fault};
+use pintle_domain::health::{CanaryRefusal, Health, Step};
+use pintle_domain::hook::{Hook, HookState, Scope};
+use pintle_domain::id::{AgentId, EventId, TenantId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::Object;
+use pintle_domain::record::{HookOutcome, Record};
+use pintle_domain::rule::{HookScope, Rule, RuleEvent, Source, tripped};
+use pintle_domain::tool::ToolCall;
+use pintle_domain::verdict::VerdictKind;
+use pintle_engine::AsNamed;
+use pintle_engine::handler::{HookCall, WireCache};
+use pintle_engine::hook_set::Mounted;
+use pintle_rules::record::{self, HandlerConfig};
 use tokio_util::sync::CancellationToken;
 
 use super::super::session::word;
@@ -29,7 +29,7 @@ use super::canary::{CANARY, Reachable, answered, identity, refuses};
 use super::{Check, Proven, State, last_line};
 use crate::clean::clean;
 use crate::timeline::not_run;
-use host::host::Host;
+use pintle_host::host::Host;
 
 /// A row in force, for one tenant.
 struct InForce {

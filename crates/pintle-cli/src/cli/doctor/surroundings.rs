@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::tools::sandbox::{Confinement, Enforced, confine};
-use domain::checkpoint::CheckpointKind;
-use domain::id::EventId;
-use domain::record::{EventRecord, EventRuling, Record};
-use domain::shown_url::shown_url;
-use domain::skill::finding::Severity;
-use domain::store::{RecordQuery, TenantScope};
-use domain::verdict::VerdictKind;
-use gateway::weak_token;
-use store::Store;
+use pintle_agent::tools::sandbox::{Confinement, Enforced, confine};
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::id::EventId;
+use pintle_domain::record::{EventRecord, EventRuling, Record};
+use pintle_domain::shown_url::shown_url;
+use pintle_domain::skill::finding::Severity;
+use pintle_domain::store::{RecordQuery, TenantScope};
+use pintle_domain::verdict::VerdictKind;
+use pintle_gateway::weak_token;
+use pintle_store::Store;
 use tokio::sync::oneshot;
 
 use super::super::exposure;
@@ -20,9 +20,9 @@ use super::super::store::shown_store;
 use super::canary::{CANARY, identity};
 use super::{Check, State};
 use crate::text::counted;
-use host::config::{self, Config, Diagnostic, Env, Loaded, McpReach, ProviderConfigKind};
-use host::host::Host;
-use host::skill_sets::scan;
+use pintle_host::config::{self, Config, Diagnostic, Env, Loaded, McpReach, ProviderConfigKind};
+use pintle_host::host::Host;
+use pintle_host::skill_sets::scan;
 
 /// How long a provider may take to answer: somebody is waiting.
 const REACH_TIMEOUT: Duration = Duration::from_secs(3);
@@ -96,7 +96,7 @@ pub(super) fn skills(loaded: &Loaded) -> Vec<Check> {
 /// Writes the record of the canaries and reads it again.
 pub(super) async fn store(
     host: &Host,
-    opened: Result<Arc<dyn Store>, host::HostError>,
+    opened: Result<Arc<dyn Store>, pintle_host::HostError>,
     canaries: Vec<Record>,
 ) -> Check {
     let kept = match opened {
@@ -153,8 +153,10 @@ async fn whole(store: Arc<dyn Store>) -> Result<(), String> {
 /// The home folder, if other users can look into it and it could not be closed, what else of the host others may write,
 /// and what of it has a second name.
 pub(super) fn home(host: &Host, env: &Env) -> Vec<Check> {
-    let lines = host::home::close(&host.loaded.config.home).err().into_iter();
-    let lines = lines.chain(host::writers::keep_out(env, &host.loaded)).chain(host::links::second_names(&host.loaded));
+    let lines = pintle_host::home::close(&host.loaded.config.home).err().into_iter();
+    let lines = lines
+        .chain(pintle_host::writers::keep_out(env, &host.loaded))
+        .chain(pintle_host::links::second_names(&host.loaded));
     lines.map(|why| Check::new("home", "", State::Note, why)).collect()
 }
 
@@ -171,7 +173,7 @@ pub(super) async fn providers(host: &Host, env: &Env) -> Vec<Check> {
             return Check::new("provider", name, State::Failed, format!("the variable {variable} is not set"));
         }
         let spec = host.provider_spec(name, provider);
-        match providers::reach(&spec, REACH_TIMEOUT).await {
+        match pintle_providers::reach(&spec, REACH_TIMEOUT).await {
             Ok(_) if matches!(provider.kind, ProviderConfigKind::Scripted { .. }) => {
                 Check::new("provider", name, State::Ok, "its script can be played")
             }
@@ -195,7 +197,7 @@ pub(super) fn files(host: &Host) -> Check {
     let hooks = config.hooks.iter().filter(|loaded| loaded.content.is_some()).count();
     let servers = config.mcp.values().filter(|server| matches!(server.reach, McpReach::Command { .. })).count();
     let named = (hooks + servers) as u64;
-    match process::raise_open_files() {
+    match pintle_process::raise_open_files() {
         Ok(files) if named <= files.children() => {
             let message = format!("{} may be open, enough for {} children at once", files.now, files.children());
             Check::new("files", "", State::Ok, message)

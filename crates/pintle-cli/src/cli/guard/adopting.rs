@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use dialects::claude::ClaudeEvent;
-use dialects::claude::config::ListContext;
-use domain::json::{Object, Value, from_value};
-use guard::host::InstallScope;
-use guard::settings::KeptFile;
-use guard::settings::adopt::{self, AdoptedFile, Adopting, FoundHook, LeftHook};
-use guard::{ClientEntry, GuardHost};
-use host::config::adopted::{self, AdoptedHooks};
-use host::config::trust::{command_text, unread};
+use pintle_dialects::claude::ClaudeEvent;
+use pintle_dialects::claude::config::ListContext;
+use pintle_domain::json::{Object, Value, from_value};
+use pintle_guard::host::InstallScope;
+use pintle_guard::settings::KeptFile;
+use pintle_guard::settings::adopt::{self, AdoptedFile, Adopting, FoundHook, LeftHook};
+use pintle_guard::{ClientEntry, GuardHost};
+use pintle_host::config::adopted::{self, AdoptedHooks};
+use pintle_host::config::trust::{command_text, unread};
 
 use super::changes::{Adoption, Change};
 use super::files::{known_of, not_edited, read, warn_of};

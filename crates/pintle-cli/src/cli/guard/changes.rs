@@ -6,8 +6,8 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as
 use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
-use guard::settings::KeptFile;
-use host::config::adopted::{self, AdoptedHooks};
+use pintle_guard::settings::KeptFile;
+use pintle_host::config::adopted::{self, AdoptedHooks};
 use similar::{ChangeTag, TextDiff};
 
 use crate::clean::clean;
@@ -228,7 +228,7 @@ mod tests {
 
     fn change(file: &Path, before: Option<&str>, after: Option<&str>) -> Change {
         let (before, after) = (before.map(str::to_owned), after.map(str::to_owned));
-        let host = guard::HOSTS[0].id;
+        let host = pintle_guard::HOSTS[0].id;
         Change {
             host,
             file: file.to_owned(),
@@ -301,7 +301,7 @@ mod tests {
         let file = dir.path().join("settings.json");
         let known = KeptFile { before: None, after: "{ }".to_owned() };
         let install = Change { kept: Some(known.clone()), ..change(&file, None, Some("{ }")) };
-        let left = || kept(&places, guard::HOSTS[0].id, &file).unwrap();
+        let left = || kept(&places, pintle_guard::HOSTS[0].id, &file).unwrap();
         settle(Consent::Given, &places, &[install]).unwrap();
         assert_eq!(left(), Some(known.clone()));
         let error = settle(Consent::Given, &places, &[change(&file, Some("{}"), None)]).unwrap_err();

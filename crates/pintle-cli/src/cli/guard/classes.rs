@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 
 use anstyle::Style;
-use guard::coverage::GuardLevel;
-use guard::measured::{ClassCoverage, CoverageBasis, GuardDoor, door_coverage};
-use host::config::Config;
+use pintle_guard::coverage::GuardLevel;
+use pintle_guard::measured::{ClassCoverage, CoverageBasis, GuardDoor, door_coverage};
+use pintle_host::config::Config;
 use serde_json::{Value, json};
 
 use crate::clean::clean;
@@ -194,7 +194,7 @@ fn rows(text: &mut String, door: GuardDoor) -> std::fmt::Result {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use guard::tools::ToolClass;
+    use pintle_guard::tools::ToolClass;
 
     #[test]
     fn the_model_door_says_where_it_is() {

@@ -1,8 +1,8 @@
 //! The configuration of this folder, as far as it says what agents under guard may do.
 
-use guard::GuardHost;
-use host::HostError;
-use host::config::{self, Config, Diagnostic, Env, LoadOptions, Loaded};
+use pintle_guard::GuardHost;
+use pintle_host::HostError;
+use pintle_host::config::{self, Config, Diagnostic, Env, LoadOptions, Loaded};
 use serde_json::{Value, json};
 
 use crate::cli::Global;

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use guard::GuardHost;
-use host::config::Env;
+use pintle_guard::GuardHost;
+use pintle_host::config::Env;
 use serde_json::json;
 
 use super::config_here::ConfigHere;

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use guard::GuardHost;
-use guard::settings::{KeptFile, NotEdited, OtherHook};
+use pintle_guard::GuardHost;
+use pintle_guard::settings::{KeptFile, NotEdited, OtherHook};
 
 use crate::clean::clean;
 use crate::cli::terminal;

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use futures_util::future::join_all;
-use guard::host::{ConfigForm, ConfigPlace, EventRow, HookAcceptance, InstallScope};
-use guard::settings::{self, EditedFile, KeptFile, NotEdited, Theirs};
-use guard::{ClientEntry, GuardHost, in_scope};
-use host::config::{self, Env, GuardedHost, LoadOptions};
+use pintle_guard::host::{ConfigForm, ConfigPlace, EventRow, HookAcceptance, InstallScope};
+use pintle_guard::settings::{self, EditedFile, KeptFile, NotEdited, Theirs};
+use pintle_guard::{ClientEntry, GuardHost, in_scope};
+use pintle_host::config::{self, Env, GuardedHost, LoadOptions};
 
 use super::adopting::{self, WantedHooks};
 use super::changes::{Adoption, Change, Consent, settle};

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use guard::settings::{DoorCommand, KeptFile, door_programs, unwrap, wrap};
-use host::config::Env;
+use pintle_guard::settings::{DoorCommand, KeptFile, door_programs, unwrap, wrap};
+use pintle_host::config::Env;
 
 use super::changes::{Adoption, Change, Consent, settle};
 use super::files::{known_of, not_edited, read};

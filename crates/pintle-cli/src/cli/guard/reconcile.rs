@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
-use host::config::Env;
+use pintle_host::config::Env;
 use serde_json::{Value, json};
 
 use crate::clean::clean;

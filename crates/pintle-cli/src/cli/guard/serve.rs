@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use host::config::Env;
 use nix::sys::signal::SigSet;
+use pintle_host::config::Env;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::stops::Stops;

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use anstyle::{AnsiColor, Style};
 use clap::Args;
 use futures_util::future::join_all;
-use guard::GuardHost;
-use guard::measured::{ClassCoverage, coverage, lacks, unproven};
-use host::config::adopted::AdoptedHooks;
-use host::config::{self, Env};
 use jiff::Timestamp;
+use pintle_guard::GuardHost;
+use pintle_guard::measured::{ClassCoverage, coverage, lacks, unproven};
+use pintle_host::config::adopted::AdoptedHooks;
+use pintle_host::config::{self, Env};
 use serde_json::{Value, json};
 
 use super::classes::{self, ModelDoorAt, OpenDoors};

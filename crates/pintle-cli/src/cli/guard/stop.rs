@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use host::config::Env;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use process::ProcessStat;
+use pintle_host::config::Env;
+use pintle_process::ProcessStat;
 
 use crate::cli::{Global, terminal};
 use crate::error::CliError;

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
-use host::config::{Config, RulesFrom};
-use host::team_rules::{Contact, TeamFolder, TeamInForce, TeamStanding, Told};
 use jiff::Timestamp;
+use pintle_host::config::{Config, RulesFrom};
+use pintle_host::team_rules::{Contact, TeamFolder, TeamInForce, TeamStanding, Told};
 use serde_json::{Value, json};
 
 use crate::clean::clean;

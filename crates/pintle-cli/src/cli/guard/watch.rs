@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
-use domain::store::{RecordQuery, StoredEvent, TenantScope};
-use guard::HOSTS;
-use host::host::{load, open_store};
 use jiff::Timestamp;
-use store::Store;
+use pintle_domain::store::{RecordQuery, StoredEvent, TenantScope};
+use pintle_guard::HOSTS;
+use pintle_host::host::{load, open_store};
+use pintle_store::Store;
 
 use crate::clean::clean;
 use crate::cli::stops::Stops;
@@ -68,7 +68,7 @@ pub(super) fn run(global: &Global, args: &WatchArgs) -> Result<u8, CliError> {
 /// The line about `event`, if it is about one of `hosts` and says something.
 fn shown(event: &StoredEvent, hosts: &[&str], json: bool) -> Option<String> {
     let host = host_of(event).filter(|host| hosts.contains(host))?;
-    Some(if json { format!("{}\n", domain::json::json!(event)) } else { line(host, event) })
+    Some(if json { format!("{}\n", pintle_domain::json::json!(event)) } else { line(host, event) })
 }
 
 /// What was told already.

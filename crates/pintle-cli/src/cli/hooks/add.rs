@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use clap::{ArgGroup, Args};
-use domain::id::SENTINEL_TENANT;
-use domain::json::{Value, json};
-use domain::rule::HookScope;
-use domain::store::Tenant;
-use rules::admin::{AddOutcome, AddedRule, Caller, RuleAdmin, WhereThere};
-use rules::builtin::starter;
+use pintle_domain::id::SENTINEL_TENANT;
+use pintle_domain::json::{Value, json};
+use pintle_domain::rule::HookScope;
+use pintle_domain::store::Tenant;
+use pintle_rules::admin::{AddOutcome, AddedRule, Caller, RuleAdmin, WhereThere};
+use pintle_rules::builtin::starter;
 
 use super::super::identity::{may_seal, tenant_named};
 use super::super::{Global, terminal};
@@ -16,9 +16,9 @@ use super::stored::{all, is_usage, json, refused, text, warn, with_rules_of};
 use crate::clean::clean;
 use crate::error::CliError;
 use crate::operator;
-use host::blind::BlindMatcher;
-use host::host::load;
-use host::rule_files::RecordsFile;
+use pintle_host::blind::BlindMatcher;
+use pintle_host::host::load;
+use pintle_host::rule_files::RecordsFile;
 
 /// Flags of `hooks add`.
 #[derive(Debug, Args)]

@@ -2,12 +2,12 @@
 
 use anstyle::{AnsiColor, Style};
 use clap::Args;
-use domain::checkpoint::CheckpointKind;
-use domain::json::{Value, json};
-use domain::nearest::nearest;
-use domain::rule::{AGENT_EVENTS, Decision};
 use jiff::{Span, Timestamp};
-use rules::admin::{AdminError, Caller, HistoryQuery, INVALID_AGENT, INVALID_CURSOR, MAX_PAGE, PAGE, RuleAdmin};
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::json::{Value, json};
+use pintle_domain::nearest::nearest;
+use pintle_domain::rule::{AGENT_EVENTS, Decision};
+use pintle_rules::admin::{AdminError, Caller, HistoryQuery, INVALID_AGENT, INVALID_CURSOR, MAX_PAGE, PAGE, RuleAdmin};
 
 use super::super::command_line::again;
 use super::super::session::word;
@@ -19,8 +19,8 @@ use crate::moment::{moment_of, when};
 use crate::operator;
 use crate::table::{folded, out_columns};
 use crate::text::{waited, whole, whole_millis_column};
-use host::config::Config;
-use host::host::load;
+use pintle_host::config::Config;
+use pintle_host::host::load;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();

@@ -7,26 +7,26 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use dialects::process::config::{MemberPart, ProcessEntry};
-use domain::hook::{Hook, HookState};
-use domain::id::{AgentId, TenantId};
-use domain::nearest::nearest;
-use domain::rule::Source;
-use domain::store::{StoredRules, Tenant};
-use rules::handler::is_script;
-use store::Store;
+use pintle_dialects::process::config::{MemberPart, ProcessEntry};
+use pintle_domain::hook::{Hook, HookState};
+use pintle_domain::id::{AgentId, TenantId};
+use pintle_domain::nearest::nearest;
+use pintle_domain::rule::Source;
+use pintle_domain::store::{StoredRules, Tenant};
+use pintle_rules::handler::is_script;
+use pintle_store::Store;
 
 use super::super::session::word;
 use super::super::{Global, terminal};
 use crate::clean::clean;
 use crate::error::{CliError, USAGE};
 use crate::guard::tool_door::check_name;
-use host::blind::{self, is_guard, place_in};
-use host::config::document::Document;
-use host::config::{self, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook};
-use host::host::{load, open_store, unreadable};
-use host::host_rules::edition;
-use host::rule_files::{FileContext, FileProblem, FiledRules};
+use pintle_host::blind::{self, is_guard, place_in};
+use pintle_host::config::document::Document;
+use pintle_host::config::{self, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook};
+use pintle_host::host::{load, open_store, unreadable};
+use pintle_host::host_rules::edition;
+use pintle_host::rule_files::{FileContext, FileProblem, FiledRules};
 
 /// Said of a hook that observes events by names of both forms.
 const MIXED: &str = "names of both forms; the hook is told `hook.event`, as without dots; say which with events = \"hook\" \

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 
-use agent::tools::BUILTIN;
 use anstyle::{AnsiColor, Style};
-use domain::checkpoint::{CHECKPOINTS, CheckpointKind};
-use domain::health::Health;
-use domain::hook::{Family, Hook, HookState, Scope};
-use domain::id::{AgentId, HookName};
-use domain::json::Value;
-use domain::roster::Roster;
 use jiff::Timestamp;
-use store::HookTiming;
+use pintle_agent::tools::BUILTIN;
+use pintle_domain::checkpoint::{CHECKPOINTS, CheckpointKind};
+use pintle_domain::health::Health;
+use pintle_domain::hook::{Family, Hook, HookState, Scope};
+use pintle_domain::id::{AgentId, HookName};
+use pintle_domain::json::Value;
+use pintle_domain::roster::Roster;
+use pintle_store::HookTiming;
 
 use self::rule::{Rules, behind, origin};
 use self::skill::SkillRow;
@@ -24,11 +24,11 @@ use crate::clean::clean;
 use crate::error::CliError;
 use crate::table::{Table, glued, out_columns, padded};
 use crate::text::{SHADOW_CURE, clip, counted, family_said, few_names, millis_said, not_watched};
-use host::config::trust::FileHashes;
-use host::config::{Config, LoadedHook};
-use host::health::{HealthFile, standing};
-use host::host::{load, open_store};
-use host::tool_names::of_servers;
+use pintle_host::config::trust::FileHashes;
+use pintle_host::config::{Config, LoadedHook};
+use pintle_host::health::{HealthFile, standing};
+use pintle_host::host::{load, open_store};
+use pintle_host::tool_names::of_servers;
 
 pub(super) mod rule;
 mod skill;
@@ -179,7 +179,7 @@ impl Listing {
             let stored = chain.stored.iter().map(|hook| self.stored_json(hook));
             let hooks: Vec<Value> =
                 configured.chain(stored).chain(chain.skills.iter().map(|row| skill_json(row))).collect();
-            domain::json::json!({ "checkpoint": chain.kind.map(CheckpointKind::name), "hooks": hooks })
+            pintle_domain::json::json!({ "checkpoint": chain.kind.map(CheckpointKind::name), "hooks": hooks })
         };
         self.chains().map(chain).collect()
     }
@@ -218,7 +218,7 @@ impl Listing {
     fn configured_json(&self, hook: &Hook, kind: Option<CheckpointKind>) -> Value {
         let mut row = json(hook, kind, &self.timings);
         if let Some(command) = self.adopted.get(&hook.name) {
-            row["command"] = domain::json::json!(command);
+            row["command"] = pintle_domain::json::json!(command);
         }
         add_health(&mut row, self.standing(hook).as_ref());
         row
@@ -259,9 +259,9 @@ impl Listing {
         let timing = self.stored_timing(hook);
         let mut row = self.rules.json(hook);
         add_health(&mut row, self.rules.health(hook));
-        row["runs"] = domain::json::json!(timing.map(|timing| timing.runs));
-        row["p50_ms"] = domain::json::json!(timing.and_then(|timing| timing.p50_ms));
-        row["p95_ms"] = domain::json::json!(timing.and_then(|timing| timing.p95_ms));
+        row["runs"] = pintle_domain::json::json!(timing.map(|timing| timing.runs));
+        row["p50_ms"] = pintle_domain::json::json!(timing.and_then(|timing| timing.p50_ms));
+        row["p95_ms"] = pintle_domain::json::json!(timing.and_then(|timing| timing.p95_ms));
         row
     }
 
@@ -379,10 +379,10 @@ fn cost(timing: &HookTiming) -> Option<String> {
     Some(format!(", {runs}, {}, {}", said("p50", p50), said("p95", p95)))
 }
 
-fn json(hook: &Hook, kind: Option<CheckpointKind>, timings: &Timings) -> domain::json::Value {
+fn json(hook: &Hook, kind: Option<CheckpointKind>, timings: &Timings) -> pintle_domain::json::Value {
     let timing = timing(timings, hook, kind);
     let stage = kind.and_then(|kind| Some((kind, hook.stages.get(kind)?)));
-    domain::json::json!({
+    pintle_domain::json::json!({
         "hook": hook.name,
         "family": hook.family,
         "origin": hook.origin,
@@ -406,8 +406,8 @@ fn json(hook: &Hook, kind: Option<CheckpointKind>, timings: &Timings) -> domain:
 /// Adds to the JSON of a hook how it stands.
 pub(super) fn add_health(row: &mut Value, health: Option<&Health>) {
     match health {
-        Some(Health::Armed(proof)) => row["proven_at"] = domain::json::json!(proof.at.to_string()),
-        Some(Health::Unproven { why, .. }) => row["unproven"] = domain::json::json!(why),
+        Some(Health::Armed(proof)) => row["proven_at"] = pintle_domain::json::json!(proof.at.to_string()),
+        Some(Health::Unproven { why, .. }) => row["unproven"] = pintle_domain::json::json!(why),
         Some(Health::Disabled) | None => {}
     }
 }

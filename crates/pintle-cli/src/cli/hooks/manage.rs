@@ -1,16 +1,16 @@
 //! `pintle hooks enable`, `disable`, `remove` and `reset`: whether a rule acts.
 
 use clap::Args;
-use domain::id::TenantId;
-use domain::json::{Value, json};
-use domain::rule::EXCEPTION_OF;
+use pintle_domain::id::TenantId;
+use pintle_domain::json::{Value, json};
+use pintle_domain::rule::EXCEPTION_OF;
 
 use super::super::identity::may_seal;
 use super::super::{Global, terminal};
 use super::stored::{called, find, json, refused, switched, text, warn_blind, with_admin, with_admin_of};
 use crate::error::CliError;
 use crate::operator;
-use host::host::load;
+use pintle_host::host::load;
 
 /// The hook that is meant.
 #[derive(Debug, Args)]

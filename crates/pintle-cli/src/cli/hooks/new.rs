@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use anstyle::Style;
 use clap::{Args, ValueEnum};
-use domain::shell_word::shell_word;
+use pintle_domain::shell_word::shell_word;
 
 use super::super::{Global, terminal};
 use crate::error::{CliError, FAILED};
-use host::config::{self, Env};
+use pintle_host::config::{self, Env};
 
 /// The frames that the test of every starter pipes into it.
 const FRAMES: (&str, &str) = ("frames.jsonl", include_str!("../../starters/frames.jsonl"));

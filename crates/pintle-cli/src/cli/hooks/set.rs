@@ -1,16 +1,16 @@
 //! `pintle hooks set HOOK KEY=VALUE…`: other settings for a rule.
 
 use clap::Args;
-use domain::json::{Object, Value, json};
-use domain::nearest::nearest;
-use rules::admin::{Caller, RuleAdmin, UpdatedRule};
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::nearest::nearest;
+use pintle_rules::admin::{Caller, RuleAdmin, UpdatedRule};
 
 use super::super::identity::may_seal;
 use super::super::{Global, terminal};
 use super::stored::{called, find, json, refused, switched, text, warn, warn_blind, with_admin_of};
 use crate::error::CliError;
 use crate::operator;
-use host::host::load;
+use pintle_host::host::load;
 
 /// Flags of `hooks set`.
 #[derive(Debug, Args)]
@@ -180,7 +180,7 @@ impl<'a> Change<'a> {
         match (kind, self.value) {
             (Kind::Text, value) => Ok(value.into()),
             (Kind::Number, "") => Ok(0.into()),
-            (Kind::Number, value) => match domain::json::parse(value) {
+            (Kind::Number, value) => match pintle_domain::json::parse(value) {
                 Ok(number @ Value::Number(_)) => Ok(number),
                 Ok(_) | Err(_) => wrong("a whole number"),
             },
@@ -190,7 +190,7 @@ impl<'a> Change<'a> {
             (Kind::Agents, value) => self.agents(value),
             (Kind::Object, value) if self.within.is_empty() => match value {
                 "" => Ok(Value::Object(Object::new())),
-                value => match domain::json::parse(value) {
+                value => match pintle_domain::json::parse(value) {
                     Ok(object @ Value::Object(_)) => Ok(object),
                     Ok(_) | Err(_) => wrong("a JSON object"),
                 },
@@ -202,7 +202,7 @@ impl<'a> Change<'a> {
     /// Agents, as a JSON array or with commas between them.
     fn agents(&self, value: &str) -> Result<Value, CliError> {
         if value.trim_start().starts_with('[') {
-            return domain::json::parse(value).map_err(|why| CliError::usage(format!("{}: {why}", self.path())));
+            return pintle_domain::json::parse(value).map_err(|why| CliError::usage(format!("{}: {why}", self.path())));
         }
         let names = value.split(',').map(str::trim).filter(|name| !name.is_empty());
         Ok(names.map(Value::from).collect())
@@ -215,7 +215,7 @@ impl<'a> Change<'a> {
         if header || is_text || before.is_string() {
             return value.into();
         }
-        domain::json::parse(value).unwrap_or_else(|_| value.into())
+        pintle_domain::json::parse(value).unwrap_or_else(|_| value.into())
     }
 
     fn path(&self) -> String {

@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use domain::health::Health;
-use domain::hook::{Family, Hook, HookState};
-use domain::matcher::RespondTools;
 use jiff::Timestamp;
-use process::child_environment;
+use pintle_domain::health::Health;
+use pintle_domain::hook::{Family, Hook, HookState};
+use pintle_domain::matcher::RespondTools;
+use pintle_process::child_environment;
 
 use self::rule::RuleDetailsView;
 use super::super::command_line::complete;
@@ -20,10 +20,10 @@ use crate::clean::clean;
 use crate::error::CliError;
 use crate::table::{folded, out_columns};
 use crate::text::family_said;
-use host::config::trust::FileHashes;
-use host::config::{Config, Env, HookKind, Loaded, LoadedHook};
-use host::health::{HealthFile, standing};
-use host::host::load;
+use pintle_host::config::trust::FileHashes;
+use pintle_host::config::{Config, Env, HookKind, Loaded, LoadedHook};
+use pintle_host::health::{HealthFile, standing};
+use pintle_host::host::load;
 
 mod rule;
 
@@ -38,7 +38,7 @@ pub(super) fn run(global: &Global, args: &ShowArgs) -> Result<u8, CliError> {
     say(args, &facts(&env, &loaded.config, hook, global.verbose > 0))
 }
 
-fn say(args: &ShowArgs, facts: &domain::json::Value) -> Result<u8, CliError> {
+fn say(args: &ShowArgs, facts: &pintle_domain::json::Value) -> Result<u8, CliError> {
     terminal::say(&if args.json { json(facts)? } else { folded(&plain(facts), out_columns(), NAME_COLUMNS + 1) })?;
     Ok(0)
 }
@@ -88,58 +88,58 @@ enum Found {
     Beside(Box<Hook>),
 }
 
-fn facts(env: &Env, config: &Config, loaded: &LoadedHook, whole: bool) -> domain::json::Value {
+fn facts(env: &Env, config: &Config, loaded: &LoadedHook, whole: bool) -> pintle_domain::json::Value {
     let mut facts = every(&loaded.hook);
     let kept = HealthFile::open(&config.home);
     let digest = loaded.digest(env.vars.get("PATH").map(AsRef::as_ref), &mut FileHashes::default());
     stands(&mut facts, kept.of(config, (loaded, digest.as_deref()), None).as_ref());
     if let Some(fall) = digest.and_then(|digest| kept.fall(loaded.hook.name.as_str(), &digest)) {
-        facts["fault"] = domain::json::json!(fall.why);
+        facts["fault"] = pintle_domain::json::json!(fall.why);
         if whole {
-            facts["stderr"] = domain::json::json!(fall.stderr);
+            facts["stderr"] = pintle_domain::json::json!(fall.stderr);
         }
     }
     let unwatched = loaded.unwatched();
     if !unwatched.is_empty() {
-        facts["unwatched"] = domain::json::json!(unwatched);
+        facts["unwatched"] = pintle_domain::json::json!(unwatched);
     }
     if let HookKind::Process(entry) = &loaded.kind {
         let host = env.vars.iter().map(|(name, value)| (name.into(), value.clone()));
         let child = child_environment(host, &config.secrets, &entry.inherit_env, &entry.env);
-        facts["command"] = domain::json::json!(entry.argv);
-        facts["dir"] = domain::json::json!(entry.dir);
-        facts["env"] = domain::json::json!(entry.env.keys().collect::<Vec<_>>());
-        facts["withheld_env"] = domain::json::json!(child.withheld);
-        facts["strict"] = domain::json::json!(entry.strict);
-        facts["max_frame_bytes"] = domain::json::json!(entry.max_frame_bytes);
+        facts["command"] = pintle_domain::json::json!(entry.argv);
+        facts["dir"] = pintle_domain::json::json!(entry.dir);
+        facts["env"] = pintle_domain::json::json!(entry.env.keys().collect::<Vec<_>>());
+        facts["withheld_env"] = pintle_domain::json::json!(child.withheld);
+        facts["strict"] = pintle_domain::json::json!(entry.strict);
+        facts["max_frame_bytes"] = pintle_domain::json::json!(entry.max_frame_bytes);
     }
     if let HookKind::Command(entry) = &loaded.kind {
         let host = env.vars.iter().map(|(name, value)| (name.into(), value.clone()));
         let child = child_environment(host, &config.secrets, &entry.inherit_env, &BTreeMap::new());
-        facts["event"] = domain::json::json!(entry.event.name());
-        facts["command"] = domain::json::json!(entry.argv);
-        facts["if"] = domain::json::json!(entry.condition.as_ref().map(|rule| rule.text()));
-        facts["withheld_env"] = domain::json::json!(child.withheld);
+        facts["event"] = pintle_domain::json::json!(entry.event.name());
+        facts["command"] = pintle_domain::json::json!(entry.argv);
+        facts["if"] = pintle_domain::json::json!(entry.condition.as_ref().map(|rule| rule.text()));
+        facts["withheld_env"] = pintle_domain::json::json!(child.withheld);
     }
     facts
 }
 
 /// Adds how a hook stands.
-fn stands(facts: &mut domain::json::Value, health: Option<&Health>) {
+fn stands(facts: &mut pintle_domain::json::Value, health: Option<&Health>) {
     if let Some(health) = health {
-        facts["health"] = domain::json::json!(health.words(Timestamp::now()));
+        facts["health"] = pintle_domain::json::json!(health.words(Timestamp::now()));
     }
     add_health(facts, health);
 }
 
 /// What every hook has.
-fn every(hook: &Hook) -> domain::json::Value {
-    let stages: Vec<domain::json::Value> = hook
+fn every(hook: &Hook) -> pintle_domain::json::Value {
+    let stages: Vec<pintle_domain::json::Value> = hook
         .stages
         .kinds()
         .filter_map(|kind| {
             let stage = hook.stages.get(kind)?;
-            Some(domain::json::json!({
+            Some(pintle_domain::json::json!({
                 "checkpoint": kind.name(),
                 "duty": kind.duty(),
                 "timeout_ms": stage.timeout.as_millis() as u64,
@@ -148,7 +148,7 @@ fn every(hook: &Hook) -> domain::json::Value {
             }))
         })
         .collect();
-    let mut facts = domain::json::json!({
+    let mut facts = pintle_domain::json::json!({
         "hook": hook.name,
         "family": hook.family,
         "origin": hook.origin,
@@ -161,26 +161,26 @@ fn every(hook: &Hook) -> domain::json::Value {
         "stages": stages,
     });
     if let HookState::Broken(fault) = &hook.state {
-        facts["fault"] = domain::json::json!(fault.explained().to_string());
+        facts["fault"] = pintle_domain::json::json!(fault.explained().to_string());
     }
     facts
 }
 
 /// The tools for which a hook may answer; nothing where that is not known: a rule has no such setting, and an entry that
 /// is not in force was not read so far.
-fn respond(hook: &Hook) -> Option<domain::json::Value> {
+fn respond(hook: &Hook) -> Option<pintle_domain::json::Value> {
     let known = match (&hook.state, hook.family) {
         (_, Family::Rule) | (HookState::Broken(_) | HookState::Untrusted, _) => false,
         (HookState::Armed | HookState::Disabled | HookState::Tripped { .. }, _) => true,
     };
     known.then(|| match &hook.respond {
-        RespondTools::Any => domain::json::json!("any"),
-        RespondTools::Only { globs, .. } => domain::json::json!(globs),
+        RespondTools::Any => pintle_domain::json::json!("any"),
+        RespondTools::Only { globs, .. } => pintle_domain::json::json!(globs),
     })
 }
 
 /// One line for each fact, names in a column.
-fn plain(facts: &domain::json::Value) -> String {
+fn plain(facts: &pintle_domain::json::Value) -> String {
     let Some(members) = facts.as_object() else { return String::new() };
     let mut text = String::new();
     // They say in JSON what `health` says in words, or need lines of their own.
@@ -190,16 +190,16 @@ fn plain(facts: &domain::json::Value) -> String {
     let shown = members.iter().filter(|(name, value)| !value.is_null() && !apart.contains(&name.as_str()));
     for (name, value) in shown.filter(|(name, value)| value.as_str().is_none_or(|value| !said(name, value))) {
         let value = match value {
-            domain::json::Value::String(value) if name == "family" => family_said(value).to_owned(),
-            domain::json::Value::String(value) => value.clone(),
-            domain::json::Value::Array(items) => {
+            pintle_domain::json::Value::String(value) if name == "family" => family_said(value).to_owned(),
+            pintle_domain::json::Value::String(value) => value.clone(),
+            pintle_domain::json::Value::Array(items) => {
                 let items: Vec<String> = items.iter().map(bare).collect();
                 if items.is_empty() { "none".into() } else { items.join(" ") }
             }
-            domain::json::Value::Null
-            | domain::json::Value::Bool(_)
-            | domain::json::Value::Number(_)
-            | domain::json::Value::Object(_) => value.to_string(),
+            pintle_domain::json::Value::Null
+            | pintle_domain::json::Value::Bool(_)
+            | pintle_domain::json::Value::Number(_)
+            | pintle_domain::json::Value::Object(_) => value.to_string(),
         };
         text.push_str(&format!("{name:<NAME_COLUMNS$} {}\n", complete(&clean(&value))));
     }
@@ -219,6 +219,6 @@ fn plain(facts: &domain::json::Value) -> String {
     text
 }
 
-fn bare(value: &domain::json::Value) -> String {
+fn bare(value: &pintle_domain::json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -1,18 +1,18 @@
 //! What the commands about rules share: the rule admin where these are managed, how people name one, and what a
 //! refusal means here.
 
-use domain::checkpoint::CheckpointKind;
-use domain::json::Value;
-use domain::nearest::nearest;
-use rules::admin::{AdminError, AdminErrorCode, Caller, ListFilter, RuleAdmin};
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::json::Value;
+use pintle_domain::nearest::nearest;
+use pintle_rules::admin::{AdminError, AdminErrorCode, Caller, ListFilter, RuleAdmin};
 
 use super::super::{Global, terminal};
 use crate::clean::{clean, prose};
 use crate::error::{CliError, USAGE};
-use host::blind::{self, BlindMatcher};
-use host::config::{Config, Env, Loaded};
-use host::host::{Host, load};
-use host::host_rules::HostRules;
+use pintle_host::blind::{self, BlindMatcher};
+use pintle_host::config::{Config, Env, Loaded};
+use pintle_host::host::{Host, load};
+use pintle_host::host_rules::HostRules;
 
 /// Most hooks that are shown when a name means several: as many as a person compares.
 const MAX_CANDIDATES: usize = 5;
@@ -235,7 +235,7 @@ pub(super) fn warn(warnings: &[String]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::json::json;
+    use pintle_domain::json::json;
 
     const A: &str = "0193a5b0-7000-7000-8000-0000000000aa";
 

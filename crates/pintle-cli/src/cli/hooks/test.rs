@@ -4,27 +4,27 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use agent::tools::BUILTIN;
 use clap::Args;
-use domain::checkpoint::{
+use pintle_agent::tools::BUILTIN;
+use pintle_domain::checkpoint::{
     AfterLlm, AfterTool, AgentInfo, ApproveTool, BeforeLlm, BeforeTool, Checkpoint, CheckpointKind, PreToolUse,
     RuntimeEvent, SubagentStart, UserPromptSubmit,
 };
-use domain::fault::Fault;
-use domain::hook::HookState;
-use domain::id::{HookName, TurnId};
-use domain::identity::Identity;
-use domain::ruling::Ruling;
-use engine::Dispatcher;
+use pintle_domain::fault::Fault;
+use pintle_domain::hook::HookState;
+use pintle_domain::id::{HookName, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::ruling::Ruling;
+use pintle_engine::Dispatcher;
 
 use self::answer::{Answer, TestOutcome};
 use self::question::TestQuestion;
 use super::super::question::Question;
 use super::super::{Global, terminal};
 use crate::error::CliError;
-use host::config::{LoadedHook, trust};
-use host::host::{Host, load};
-use host::tool_names::{brought, request};
+use pintle_host::config::{LoadedHook, trust};
+use pintle_host::host::{Host, load};
+use pintle_host::tool_names::{brought, request};
 
 mod answer;
 mod question;
@@ -106,7 +106,7 @@ fn must_be_armed(found: &LoadedHook) -> Result<(), CliError> {
 }
 
 /// Nobody accepted the configuration that `hook` comes from.
-fn untrusted(hook: &domain::hook::Hook) -> CliError {
+fn untrusted(hook: &pintle_domain::hook::Hook) -> CliError {
     CliError {
         code: super::super::session::UNGUARDED,
         message: format!("hook \"{}\" is untrusted ({})", hook.name, hook.origin),
@@ -251,7 +251,7 @@ fn stderr(host: &Host) -> String {
 }
 
 /// The stage of a hook that says most about it: a guard's first.
-fn first_stage(found: &domain::hook::Hook) -> Option<CheckpointKind> {
+fn first_stage(found: &pintle_domain::hook::Hook) -> Option<CheckpointKind> {
     let own = |kind: &CheckpointKind| found.stages.get(*kind).is_some_and(|stage| !stage.paired);
     let tool = Some(CheckpointKind::BeforeTool).filter(own);
     tool.or_else(|| found.stages.kinds().find(|kind| own(kind)))

@@ -1,20 +1,20 @@
 //! `pintle import goclaw`: hooks of a GoClaw database, in either of its layouts, and the quality gates from before.
 
 use clap::Args;
-use domain::json::json;
-use domain::rule::Rule;
-use domain::store::{Actor, RuleChange};
-use egress::Egress;
 use jiff::Timestamp;
+use pintle_domain::json::json;
+use pintle_domain::rule::Rule;
+use pintle_domain::store::{Actor, RuleChange};
+use pintle_egress::Egress;
 
 use super::super::audit::failed;
 use crate::clean::clean;
 use crate::cli::{Global, terminal};
 use crate::error::{CliError, FAILED};
 use crate::operator;
-use host::KeyringVault;
-use host::host::load;
-use host::host_rules::{RuleEnvironment, edition, keyring};
+use pintle_host::KeyringVault;
+use pintle_host::host::load;
+use pintle_host::host_rules::{RuleEnvironment, edition, keyring};
 
 mod gates;
 mod people;

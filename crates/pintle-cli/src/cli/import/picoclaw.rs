@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::PathBuf;
 
 use clap::Args;
-use domain::json::{Object, Value, json};
+use pintle_domain::json::{Object, Value, json};
 
 use crate::clean::clean;
 use crate::cli::session::word;
@@ -51,7 +51,7 @@ pub(super) fn run(args: &PicoclawArgs) -> Result<u8, CliError> {
         return Err(CliError::usage(format!("{file} has more than {MAX_BYTES} bytes")));
     }
     let text = String::from_utf8(bytes).map_err(|_| CliError::usage(format!("{file} is not JSON: it is not UTF-8")))?;
-    let found = domain::json::parse(text.strip_prefix('\u{feff}').unwrap_or(&text))
+    let found = pintle_domain::json::parse(text.strip_prefix('\u{feff}').unwrap_or(&text))
         .map_err(|why| CliError::usage(format!("{file} is not JSON: {why}")))?;
     let Some(Value::Object(members)) = found.get("hooks") else {
         let message = format!("{file} has no object `hooks`, so there is nothing to import");

@@ -2,8 +2,8 @@
 
 use anstyle::Style;
 use clap::Args;
-use doors::mcp::pins::{PinnedDefinition, ToolPin};
-use host::config::Env;
+use pintle_doors::mcp::pins::{PinnedDefinition, ToolPin};
+use pintle_host::config::Env;
 
 use crate::clean::clean;
 use crate::cli::guard::diff_lines;
@@ -70,6 +70,6 @@ pub(super) fn run(global: &Global, args: &AcceptArgs) -> Result<u8, CliError> {
 
 /// A definition on lines of its own.
 fn lines(definition: &PinnedDefinition) -> String {
-    let value = domain::json::parse(&definition.shown).unwrap_or_else(|_| definition.shown.as_str().into());
-    format!("{}\n", guard::settings::pretty(&value, "  ", "\n", ""))
+    let value = pintle_domain::json::parse(&definition.shown).unwrap_or_else(|_| definition.shown.as_str().into());
+    format!("{}\n", pintle_guard::settings::pretty(&value, "  ", "\n", ""))
 }

@@ -7,11 +7,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use clap::Args;
-use domain::shown_url::shown_url;
-use doors::mcp::hub::ProxyEnd;
-use doors::mcp::listener;
-use doors::mcp::stdio::{self, ServerWay};
-use host::config::Env;
+use pintle_domain::shown_url::shown_url;
+use pintle_doors::mcp::hub::ProxyEnd;
+use pintle_doors::mcp::listener;
+use pintle_doors::mcp::stdio::{self, ServerWay};
+use pintle_host::config::Env;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use url::Url;

@@ -6,7 +6,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
-use host::config::Env;
+use pintle_host::config::Env;
 use tokio_util::sync::CancellationToken;
 
 use crate::clean::{clean, prose};

@@ -1,8 +1,8 @@
 //! `pintle serve link`: a link that signs a browser in to the console, once and within two minutes.
 
 use clap::Args;
-use domain::caller_role::CallerRole;
-use gateway::{configured_origin, link_user};
+use pintle_domain::caller_role::CallerRole;
+use pintle_gateway::{configured_origin, link_user};
 
 use crate::cli::identity::{self, Identities, refused};
 use crate::cli::members::role;

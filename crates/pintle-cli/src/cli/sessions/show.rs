@@ -1,10 +1,10 @@
 //! A conversation as a person reads it.
 
 use anstyle::{AnsiColor, Style};
-use domain::approval::Approval;
-use domain::message::{CallPart, Message, Role};
-use domain::session::Session;
-use domain::store::SessionRow;
+use pintle_domain::approval::Approval;
+use pintle_domain::message::{CallPart, Message, Role};
+use pintle_domain::session::Session;
+use pintle_domain::store::SessionRow;
 
 use super::{BOLD, DIM, NOTE, state};
 use crate::clean::{clean, prose};

@@ -1,8 +1,8 @@
 //! `pintle skills explain`: what stands in the list of each model call of a turn, who put it there, and when it leaves.
 //! Nothing is sent, no tool runs, and nothing is kept.
 
-use agent::driver::rehearsal::{Rehearsal, RehearsedTurn};
-use providers::scripted::Scripted;
+use pintle_agent::driver::rehearsal::{Rehearsal, RehearsedTurn};
+use pintle_providers::scripted::Scripted;
 
 use self::absent::AbsentHook;
 use self::journal::FoundTurn;
@@ -12,9 +12,9 @@ use super::super::{Global, terminal};
 use super::ExplainArgs;
 use crate::clean::clean;
 use crate::error::{CliError, FAILED};
-use host::config::Loaded;
-use host::conversations::open_sessions;
-use host::host::{load, open_store};
+use pintle_host::config::Loaded;
+use pintle_host::conversations::open_sessions;
+use pintle_host::host::{load, open_store};
 
 mod absent;
 mod body;

@@ -2,18 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use domain::nearest::nearest;
-use domain::skill::finding::{Finding, Severity};
-use domain::skill::scan::Scan;
-use skills::{Scanner, SkillSelection, folders, is_skill};
+use pintle_domain::nearest::nearest;
+use pintle_domain::skill::finding::{Finding, Severity};
+use pintle_domain::skill::scan::Scan;
+use pintle_skills::{Scanner, SkillSelection, folders, is_skill};
 
 use super::super::{Global, terminal};
 use super::list::line;
 use super::{LintArgs, folder};
 use crate::error::{CliError, FAILED};
-use host::config::{self, AgentConfig, Env, LoadOptions, Loaded};
-use host::host::load;
-use host::skill_sets::{scan, view};
+use pintle_host::config::{self, AgentConfig, Env, LoadOptions, Loaded};
+use pintle_host::host::load;
+use pintle_host::skill_sets::{scan, view};
 
 pub(super) fn run(global: &Global, args: &LintArgs) -> Result<u8, CliError> {
     let (env, loaded) = load(global.config.as_deref(), global.home.as_deref())?;

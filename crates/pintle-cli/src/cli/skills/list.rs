@@ -1,20 +1,20 @@
 //! `pintle skills list`: the skills of agents, their hooks in running order, and what is wrong.
 
 use anstyle::{AnsiColor, Style};
-use domain::json::{Value, json};
-use domain::skill::SkillHook;
-use domain::skill::finding::{Finding, Severity};
-use domain::skill::scan::{Scan, Skill};
-use skills::{folders, is_skill};
+use pintle_domain::json::{Value, json};
+use pintle_domain::skill::SkillHook;
+use pintle_domain::skill::finding::{Finding, Severity};
+use pintle_domain::skill::scan::{Scan, Skill};
+use pintle_skills::{folders, is_skill};
 
 use super::super::{Global, terminal};
 use super::{ListArgs, folder};
 use crate::clean::clean;
 use crate::error::CliError;
 use crate::table::{Table, out_columns};
-use host::config::{AgentConfig, Config, Env, Loaded};
-use host::host::load;
-use host::skill_sets::scan;
+use pintle_host::config::{AgentConfig, Config, Env, Loaded};
+use pintle_host::host::load;
+use pintle_host::skill_sets::scan;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use domain::store::{RecordQuery, StoredEvent, TenantScope};
-use store::Store;
+use pintle_domain::store::{RecordQuery, StoredEvent, TenantScope};
+use pintle_store::Store;
 
 use super::{MAX_EVENTS, find, is_about};
 use crate::clean::clean;

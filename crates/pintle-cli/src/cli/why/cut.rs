@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::id::{SessionId, TenantId, TurnId};
-use domain::session::JournalEntry;
-use domain::store::{SessionKey, SessionStore, StoredEvent};
-use domain::turn::{Fact, OUTCOME_UNKNOWN};
+use pintle_domain::id::{SessionId, TenantId, TurnId};
+use pintle_domain::session::JournalEntry;
+use pintle_domain::store::{SessionKey, SessionStore, StoredEvent};
+use pintle_domain::turn::{Fact, OUTCOME_UNKNOWN};
 
 use crate::clean::clean;
 use crate::error::CliError;
@@ -97,7 +97,7 @@ fn lost<'a>(journal: impl IntoIterator<Item = &'a JournalEntry>, is_open: bool) 
 
 #[cfg(test)]
 mod tests {
-    use domain::turn::ModelAnswer;
+    use pintle_domain::turn::ModelAnswer;
 
     use super::*;
 

@@ -1,11 +1,11 @@
 //! Every hook at every event, with all that is kept of each.
 
 use anstyle::{AnsiColor, Style};
-use domain::checkpoint::{CheckpointKind, Duty};
-use domain::fault::FaultKind;
-use domain::hook::Family;
-use domain::store::{StoredEvent, StoredRecord};
-use domain::verdict::VerdictKind;
+use pintle_domain::checkpoint::{CheckpointKind, Duty};
+use pintle_domain::fault::FaultKind;
+use pintle_domain::hook::Family;
+use pintle_domain::store::{StoredEvent, StoredRecord};
+use pintle_domain::verdict::VerdictKind;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::cut::CutOff;
@@ -84,12 +84,12 @@ pub(super) fn says_something(event: &StoredEvent) -> bool {
 }
 
 /// The published form: `{event, hooks:[{hook, family, ran, reason?, compared?, verdict?, …}], cut?}`.
-pub(super) fn json(event: &StoredEvent, cut: &CutOff) -> domain::json::Value {
-    let mut head = domain::json::json!(event);
+pub(super) fn json(event: &StoredEvent, cut: &CutOff) -> pintle_domain::json::Value {
+    let mut head = pintle_domain::json::json!(event);
     let hooks = head.as_object_mut().and_then(|members| members.shift_remove("hooks"));
     match cut.line_of(event) {
-        Some(cut) => domain::json::json!({ "event": head, "hooks": hooks, "cut": cut }),
-        None => domain::json::json!({ "event": head, "hooks": hooks }),
+        Some(cut) => pintle_domain::json::json!({ "event": head, "hooks": hooks, "cut": cut }),
+        None => pintle_domain::json::json!({ "event": head, "hooks": hooks }),
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use domain::store::{RecordQuery, SessionStore, StoredEvent, StoredTurn, TenantScope};
+use pintle_domain::store::{RecordQuery, SessionStore, StoredEvent, StoredTurn, TenantScope};
+use pintle_store::Store;
 use serde::Serialize;
-use store::Store;
 
 use super::cut::CutOff;
 use super::detail::{BAD, BOLD, DIM, NOTE, fault_text, is_failure};
@@ -74,7 +74,7 @@ pub(super) fn listed(
 /// The agent under guard whose turn it is, or the door that it came by.
 fn came_by(turn: &StoredTurn, events: &[StoredEvent]) -> Option<String> {
     let named = turn.session_id.split_once(':').map(|(host, _)| host);
-    if let Some(host) = guard::HOSTS.iter().find(|host| named == Some(host.id)) {
+    if let Some(host) = pintle_guard::HOSTS.iter().find(|host| named == Some(host.id)) {
         return Some(host.id.to_owned());
     }
     let text = events.iter().find_map(|event| event.text.as_deref()?.strip_prefix("door: "))?;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use domain::store::{RecordQuery, SessionRow, SessionStore, StoredEvent, TenantScope};
-use store::Store;
+use pintle_domain::store::{RecordQuery, SessionRow, SessionStore, StoredEvent, TenantScope};
+use pintle_store::Store;
 
 use super::chosen::of_tool;
 use super::{MAX_EVENTS, find};

@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::execution::Execution;
-use domain::hook::Family;
-use domain::rule::Decision;
-use domain::store::{ExecutionQuery, ExecutionStore, StoredEvent, StoredRecord, TenantScope};
-use domain::verdict::VerdictKind;
 use jiff::{SignedDuration, Timestamp};
+use pintle_domain::execution::Execution;
+use pintle_domain::hook::Family;
+use pintle_domain::rule::Decision;
+use pintle_domain::store::{ExecutionQuery, ExecutionStore, StoredEvent, StoredRecord, TenantScope};
+use pintle_domain::verdict::VerdictKind;
 
 use crate::error::CliError;
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use domain::approval::{Approval, ApprovalState};
-use domain::json::canonical;
-use domain::store::{ApprovalQuery, RecordQuery, StoredCall, StoredEvent, StoredTurn, TenantScope};
 use jiff::{SignedDuration, Timestamp};
-use store::Store;
+use pintle_domain::approval::{Approval, ApprovalState};
+use pintle_domain::json::canonical;
+use pintle_domain::store::{ApprovalQuery, RecordQuery, StoredCall, StoredEvent, StoredTurn, TenantScope};
+use pintle_store::Store;
 
 use super::{MAX_EVENTS, find};
 use crate::clean::clean;

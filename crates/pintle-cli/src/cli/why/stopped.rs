@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use domain::store::StoredEvent;
-use domain::verdict::VerdictKind;
+use pintle_domain::store::StoredEvent;
+use pintle_domain::verdict::VerdictKind;
 
 use super::questions::Questions;
 

@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use domain::fault::FaultKind;
-use domain::nearest::nearest;
-use domain::store::{StoredEvent, StoredRecord};
-use domain::verdict::VerdictKind;
+use pintle_domain::fault::FaultKind;
+use pintle_domain::nearest::nearest;
+use pintle_domain::store::{StoredEvent, StoredRecord};
+use pintle_domain::verdict::VerdictKind;
 
 use super::cut::CutOff;
 use super::detail::{

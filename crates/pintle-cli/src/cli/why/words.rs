@@ -1,8 +1,8 @@
 //! Words for what records say in theirs.
 
-use domain::hook::Family;
-use domain::nearest::nearest;
-use domain::store::{StoredEvent, StoredRecord};
+use pintle_domain::hook::Family;
+use pintle_domain::nearest::nearest;
+use pintle_domain::store::{StoredEvent, StoredRecord};
 
 use crate::timeline::mismatch;
 

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use guard::protects::MAX_PATH_BYTES;
 use nix::errno::Errno;
+use pintle_guard::protects::MAX_PATH_BYTES;
 
 /// How many links are followed one after another. Source: path_resolution(7).
 const MAX_LINKS: u8 = 40;

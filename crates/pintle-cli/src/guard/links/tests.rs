@@ -35,7 +35,7 @@ fn links_are_followed_wherever_they_end() {
 
 #[test]
 fn settings_that_are_links_are_kept_where_they_lie() {
-    use domain::json::json;
+    use pintle_domain::json::json;
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap();
     for folder in ["home", "work/.codex", "work/common", "dots/claude/hooks", "dots/pi", "moved"] {
@@ -49,7 +49,8 @@ fn settings_that_are_links_are_kept_where_they_lie() {
     let text = |name: &str| root.join(name).to_str().unwrap().to_owned();
     let kept = KeptFiles { home: text("home"), used: Vec::new(), moved: vec![text("lnk")], self_edit: false };
     let cwd = text("work");
-    let looked = |tool: &str, arguments: domain::json::Value| kept.look(&event("claude", tool, (arguments, &cwd)));
+    let looked =
+        |tool: &str, arguments: pintle_domain::json::Value| kept.look(&event("claude", tool, (arguments, &cwd)));
     let write = |path: &str| looked("Write", json!({"file_path": path, "content": ""}));
     for path in [
         text("dots/claude/settings.json"),
@@ -86,15 +87,16 @@ fn linked() -> (tempfile::TempDir, KeptFiles, String) {
     (dir, kept, text("work"))
 }
 
-fn event(host: &'static str, tool: &str, (arguments, cwd): (domain::json::Value, &str)) -> HostEvent {
-    let domain::json::Value::Object(arguments) = arguments else { panic!("{arguments}") };
-    let call = domain::tool::ToolCall { id: "1".into(), tool: tool.to_owned(), raw_tool: tool.to_owned(), arguments };
-    guard::clients::client_event(guard::host(host), &call, Path::new(cwd))
+fn event(host: &'static str, tool: &str, (arguments, cwd): (pintle_domain::json::Value, &str)) -> HostEvent {
+    let pintle_domain::json::Value::Object(arguments) = arguments else { panic!("{arguments}") };
+    let call =
+        pintle_domain::tool::ToolCall { id: "1".into(), tool: tool.to_owned(), raw_tool: tool.to_owned(), arguments };
+    pintle_guard::clients::client_event(pintle_guard::host(host), &call, Path::new(cwd))
 }
 
 #[test]
 fn every_path_of_a_call_is_followed() {
-    use domain::json::json;
+    use pintle_domain::json::json;
     let (_dir, kept, cwd) = linked();
     let patch = "*** Begin Patch\n*** Update File: a b/settings.json\n+x\n*** End Patch\n";
     let held = [
@@ -131,7 +133,8 @@ fn every_path_of_a_call_is_followed() {
 #[test]
 fn a_pattern_is_settled_by_what_lies_there() {
     let (_dir, kept, cwd) = linked();
-    let looked = |command: &str| kept.look(&event("claude", "Bash", (domain::json::json!({"command": command}), &cwd)));
+    let looked =
+        |command: &str| kept.look(&event("claude", "Bash", (pintle_domain::json::json!({"command": command}), &cwd)));
     for command in ["find . -name '*.pyc' -delete", "prettier --write '**/*.{md,ts}'", "rm -rf */node_modules"] {
         assert_eq!(looked(command), Looked::Free, "{command}");
     }
@@ -146,7 +149,8 @@ fn a_link_behind_a_pattern_and_a_list_in_a_file_are_followed() {
     let file = |name: &str, text: &str| std::fs::write(dir.path().join("work").join(name), text).unwrap();
     file("held", "a.txt\nlnk/settings.json\n");
     file("free", "a.txt sub/b.txt\n");
-    let looked = |command: &str| kept.look(&event("claude", "Bash", (domain::json::json!({"command": command}), &cwd)));
+    let looked =
+        |command: &str| kept.look(&event("claude", "Bash", (pintle_domain::json::json!({"command": command}), &cwd)));
     for command in [
         "echo x > ln?/settings.local.json",
         "cd l* && echo x > settings.json",
@@ -174,7 +178,8 @@ fn a_folder_with_settings_does_not_come_into_their_place() {
     let text = |name: &str| root.join(name).to_str().unwrap().to_owned();
     let kept = KeptFiles { home: text("home"), used: Vec::new(), moved: Vec::new(), self_edit: false };
     let cwd = text("home/work");
-    let looked = |command: &str| kept.look(&event("claude", "Bash", (domain::json::json!({"command": command}), &cwd)));
+    let looked =
+        |command: &str| kept.look(&event("claude", "Bash", (pintle_domain::json::json!({"command": command}), &cwd)));
     for command in [
         "cp -r a/. .",
         "cp -rT a .",
@@ -240,7 +245,8 @@ fn a_home_that_is_elsewhere_is_not_read_as_a_whole() {
     let text = |name: &str| root.join(name).to_str().unwrap().to_owned();
     let kept = KeptFiles { home: text("home"), used: vec![text("srv/pintle")], moved: Vec::new(), self_edit: false };
     let cwd = text("work");
-    let looked = |command: &str| kept.look(&event("claude", "Bash", (domain::json::json!({"command": command}), &cwd)));
+    let looked =
+        |command: &str| kept.look(&event("claude", "Bash", (pintle_domain::json::json!({"command": command}), &cwd)));
     for command in ["grep -r x ../srv/pintle", "tar c ../srv | base64", "find ../srv -name 'k*' -exec cat {} +"] {
         assert!(matches!(looked(command), Looked::Held(_)), "{command}");
     }
@@ -251,7 +257,7 @@ fn a_home_that_is_elsewhere_is_not_read_as_a_whole() {
 
 #[test]
 fn more_paths_than_can_be_looked_at_are_refused() {
-    use domain::json::{Value, json};
+    use pintle_domain::json::{Value, json};
     let (_dir, kept, cwd) = linked();
     let list = |count: usize| Value::Array((0..count).map(|at| Value::from(format!("x{at}"))).collect());
     let many = |paths: Value, dir: &str| {
@@ -268,7 +274,7 @@ fn what_a_person_lifts_is_said() {
     let (_dir, kept, cwd) = linked();
     let lifting = KeptFiles { self_edit: true, ..kept };
     let write = |path: &str| {
-        lifting.look(&event("claude", "Write", (domain::json::json!({"file_path": path, "content": ""}), &cwd)))
+        lifting.look(&event("claude", "Write", (pintle_domain::json::json!({"file_path": path, "content": ""}), &cwd)))
     };
     assert!(matches!(write("lnk/settings.json"), Looked::Lifted(_)));
     assert!(matches!(write("kept/x.db"), Looked::Held(_)));
@@ -296,7 +302,8 @@ fn a_link_to_an_agent_is_that_agent_and_a_pattern_in_code_what_it_finds() {
     let text = |name: &str| root.join(name).to_str().unwrap().to_owned();
     let kept = KeptFiles { home: text("home"), used: vec![text("bin/claude")], moved: Vec::new(), self_edit: false };
     let cwd = text("home/work");
-    let looked = |command: &str| kept.look(&event("claude", "Bash", (domain::json::json!({"command": command}), &cwd)));
+    let looked =
+        |command: &str| kept.look(&event("claude", "Bash", (pintle_domain::json::json!({"command": command}), &cwd)));
     for command in [
         "./assist --bare -p x",
         "HOME=/tmp/x ./assist -p x",
@@ -328,7 +335,8 @@ fn no_shell_runs_what_comes_by_a_pipe_or_is_not_there_yet() {
     let (_dir, kept, cwd) = linked();
     nix::unistd::mkfifo(&Path::new(&cwd).join("pipe"), Mode::S_IRWXU).unwrap();
     std::fs::write(Path::new(&cwd).join("build.sh"), "").unwrap();
-    let looked = |command: &str| kept.look(&event("claude", "Bash", (domain::json::json!({"command": command}), &cwd)));
+    let looked =
+        |command: &str| kept.look(&event("claude", "Bash", (pintle_domain::json::json!({"command": command}), &cwd)));
     for command in ["bash < pipe", "cat pipe | sh", ". ./pipe", "while :; do [ -f new ] && . ./new; done"] {
         assert!(matches!(looked(command), Looked::Held(_)), "{command}");
     }
@@ -344,7 +352,8 @@ fn a_patch_in_a_file_is_read() {
         let patch = format!("--- /dev/null\n+++ b/{file}\n@@ -0,0 +1 @@\n+x\n");
         std::fs::write(Path::new(&cwd).join(name), patch).unwrap();
     }
-    let looked = |command: &str| kept.look(&event("claude", "Bash", (domain::json::json!({"command": command}), &cwd)));
+    let looked =
+        |command: &str| kept.look(&event("claude", "Bash", (pintle_domain::json::json!({"command": command}), &cwd)));
     assert!(matches!(looked("git apply held.diff"), Looked::Held(_)));
     assert!(matches!(looked("patch -p1 < held.diff"), Looked::Held(_)));
     assert_eq!(looked("git apply free.diff"), Looked::Free);
@@ -412,7 +421,7 @@ fn one_look_finds_what_each_path_says_by_itself() {
 fn a_link_that_is_made_between_two_calls_is_seen() {
     let (dir, kept, cwd) = linked();
     let write = |path: &str| {
-        let arguments = domain::json::json!({"file_path": path, "content": ""});
+        let arguments = pintle_domain::json::json!({"file_path": path, "content": ""});
         kept.look(&event("claude", "Write", (arguments, &cwd)))
     };
     assert_eq!(write("sub/new/settings.json"), Looked::Free);
@@ -460,7 +469,7 @@ fn what_is_in_use_is_named_once_where_it_has_one_name() {
 async fn said_in_a_runtime() {
     let (_dir, kept, cwd) = linked();
     for (path, is_held) in [("lnk/settings.json", true), ("sub/t.json", false)] {
-        let arguments = domain::json::json!({"file_path": path, "content": ""});
+        let arguments = pintle_domain::json::json!({"file_path": path, "content": ""});
         let looked = kept.clone().look_at(&event("claude", "Write", (arguments, &cwd))).await;
         assert_eq!(matches!(looked, Looked::Held(_)), is_held, "{path}: {looked:?}");
     }

@@ -1,6 +1,6 @@
 //! Whether an agent may be told or call anything at all where it stands: before any rule is asked.
 
-use guard::HostWhat;
+use pintle_guard::HostWhat;
 
 use super::WorkedEvent;
 use crate::guard::armed::lacks_here;

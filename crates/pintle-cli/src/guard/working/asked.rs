@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use domain::approval::{ApprovalState, PersonAnswer};
-use domain::checkpoint::CheckpointKind;
-use domain::id::TenantId;
-use domain::store::TenantScope;
-use engine::{Clearance, Dispatcher};
-use guard::{AskWay, AskWishes, GuardRuling, HostCall, HostEvent, HostWhat, ask_way};
-use host::config::GuardedAsk;
 use jiff::Timestamp;
-use store::Store;
+use pintle_domain::approval::{ApprovalState, PersonAnswer};
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::id::TenantId;
+use pintle_domain::store::TenantScope;
+use pintle_engine::{Clearance, Dispatcher};
+use pintle_guard::{AskWay, AskWishes, GuardRuling, HostCall, HostEvent, HostWhat, ask_way};
+use pintle_host::config::GuardedAsk;
+use pintle_store::Store;
 
 use super::WorkedEvent;
 use crate::guard::folders::InForce;
@@ -139,7 +139,7 @@ impl WorkedEvent<'_> {
 }
 
 /// Answers and uses up the question `id`, which a host asked, unless somebody else has answered it.
-fn settle(store: &Arc<dyn Store>, id: &str, by: String) -> Result<(), domain::store::StoreError> {
+fn settle(store: &Arc<dyn Store>, id: &str, by: String) -> Result<(), pintle_domain::store::StoreError> {
     let now = Timestamp::now();
     let found = store.approval(&TenantScope::One(TenantId::default_tenant()), id)?;
     let Some(asked) = found.filter(|it| it.state_at(now) == ApprovalState::Waiting) else { return Ok(()) };

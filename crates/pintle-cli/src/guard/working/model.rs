@@ -1,11 +1,11 @@
 //! What hooks make of a call of the model, where a host tells its hooks of those (Gemini CLI).
 
-use domain::checkpoint::{AfterLlm, BeforeLlm, CheckpointKind};
-use domain::json::{Object, Rendered, Value, json};
-use domain::llm::{LlmReply, LlmRequest, Usage};
-use domain::message::{Message, Role};
-use engine::Dispatcher;
-use guard::GuardRuling;
+use pintle_domain::checkpoint::{AfterLlm, BeforeLlm, CheckpointKind};
+use pintle_domain::json::{Object, Rendered, Value, json};
+use pintle_domain::llm::{LlmReply, LlmRequest, Usage};
+use pintle_domain::message::{Message, Role};
+use pintle_engine::Dispatcher;
+use pintle_guard::GuardRuling;
 
 use super::WorkedEvent;
 use crate::guard::rulings::of_stopped;
@@ -127,7 +127,7 @@ fn usage_of(response: &Value) -> Option<Usage> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::llm::ToolDef;
+    use pintle_domain::llm::ToolDef;
 
     fn told() -> Value {
         json!({"model": "m", "config": {"topK": 64}, "messages": [

@@ -1,6 +1,6 @@
 //! What a call says of the sub-agent that it wants, in the words of whichever host. Pure.
 
-use domain::json::{Object, Value};
+use pintle_domain::json::{Object, Value};
 
 /// The name of a sub-agent that has none.
 pub(super) const SUBAGENT: &str = "subagent";
@@ -25,7 +25,8 @@ mod tests {
 
     #[test]
     fn a_sub_agent_has_a_kind_and_a_task() {
-        let arguments = domain::json::json!({"description": "child", "prompt": "work", "subagent_type": "general"});
+        let arguments =
+            pintle_domain::json::json!({"description": "child", "prompt": "work", "subagent_type": "general"});
         let arguments = arguments.as_object().unwrap();
         assert_eq!((kind_of(arguments).as_str(), task_of(arguments).as_str()), ("general", "work"));
         assert_eq!((kind_of(&Object::new()).as_str(), task_of(&Object::new()).as_str()), ("subagent", ""));

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use domain::checkpoint::runtime::TurnStatus;
-use domain::checkpoint::user_prompt_submit::InputKind;
-use domain::checkpoint::{ObservedEvent, RuntimeEvent, SubagentStart};
-use domain::id::{AgentId, SessionId};
-use domain::llm::Usage;
-use engine::Dispatcher;
-use guard::GuardRuling;
+use pintle_domain::checkpoint::runtime::TurnStatus;
+use pintle_domain::checkpoint::user_prompt_submit::InputKind;
+use pintle_domain::checkpoint::{ObservedEvent, RuntimeEvent, SubagentStart};
+use pintle_domain::id::{AgentId, SessionId};
+use pintle_domain::llm::Usage;
+use pintle_engine::Dispatcher;
+use pintle_guard::GuardRuling;
 
 use super::subagent::SUBAGENT;
 use super::{CHANNEL, WorkedEvent};
@@ -34,7 +34,7 @@ impl WorkedEvent<'_> {
 
     /// What the host is told of a prompt now: a host that says it once more before it is sent is told the change then.
     fn sent_later(&self, before: &str, ruling: GuardRuling) -> GuardRuling {
-        if !guard::is_sent_later(self.event) {
+        if !pintle_guard::is_sent_later(self.event) {
             return ruling;
         }
         let (open, now) = match ruling {

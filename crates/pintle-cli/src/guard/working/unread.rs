@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use domain::checkpoint::CheckpointKind;
-use domain::json::Object;
-use guard::{AskWay, GuardHost, HostEvent, HostWhat, Malformed};
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::json::Object;
+use pintle_guard::{AskWay, GuardHost, HostEvent, HostWhat, Malformed};
 use pintle_hook::frame::Ruled;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -31,11 +31,11 @@ impl Desk {
     pub(super) async fn unread(&self, host: &'static GuardHost, why: &Malformed, asked: &Asked<'_>) -> Ruled {
         let question = asked.question;
         tracing::warn!("{} {}: not read: {why}", question.host, question.event);
-        let stdout = guard::unread_deny(&question.host, &question.event, why);
+        let stdout = pintle_guard::unread_deny(&question.host, &question.event, why);
         let event = HostEvent {
             host: host.id,
             event: question.event.clone(),
-            session: guard::session_said(&question.payload).unwrap_or_else(|| UNKNOWN.to_owned()),
+            session: pintle_guard::session_said(&question.payload).unwrap_or_else(|| UNKNOWN.to_owned()),
             turn: None,
             call: None,
             subagent: None,

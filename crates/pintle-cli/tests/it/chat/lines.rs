@@ -5,8 +5,9 @@ use crate::run::{DONE, LISTS};
 
 /// A model that repeats each message it knows.
 fn echo(words: &[&str], more: &str) -> TestEnv {
-    let reply =
-        |word: &&str| domain::json::json!({"when": {"contains": word}, "text": format!("heard {word}")}).to_string();
+    let reply = |word: &&str| {
+        pintle_domain::json::json!({"when": {"contains": word}, "text": format!("heard {word}")}).to_string()
+    };
     scripted(&words.iter().map(reply).collect::<Vec<_>>().join(","), more)
 }
 
@@ -105,7 +106,7 @@ fn a_line_can_be_mended_before_it_is_sent() {
 #[test]
 fn an_answer_is_whole_also_where_somebody_types_into_it() {
     let words: Vec<String> = (0..60).map(|n| format!("word{n} ")).collect();
-    let answer = domain::json::json!({"when": {"contains": "go"}, "delay_ms": 10, "text": words});
+    let answer = pintle_domain::json::json!({"when": {"contains": "go"}, "delay_ms": 10, "text": words});
     let env = scripted(&answer.to_string(), "");
     let mut chat = Tty::chat(&env, &["--quiet"]);
     chat.until("/help shows the rest.");

@@ -1,6 +1,6 @@
 //! A call that needs a person: held while somebody can answer, refused in the name of its approval, found again.
 
-use domain::json::Value as Json;
+use pintle_domain::json::Value as Json;
 use serde_json::json;
 
 use super::door::{Door, LONG, document, refusal, wait_for};

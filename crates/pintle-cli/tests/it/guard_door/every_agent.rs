@@ -61,7 +61,7 @@ const JSON: &[&str] =
 /// Surroundings in which every agent seems to be there.
 pub(super) fn with_agents() -> TestEnv {
     let env = TestEnv::new();
-    for host in guard::HOSTS {
+    for host in pintle_guard::HOSTS {
         let program = env.write(&format!("bin/{}", host.id), &FAKE.replace("VERSION", host.versions.newest));
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
@@ -181,7 +181,7 @@ fn what_was_changed_or_is_not_accepted_guards_nothing() {
 #[test]
 fn settings_that_the_agent_does_not_read_are_not_written() {
     let env = with_agents();
-    for host in guard::HOSTS {
+    for host in pintle_guard::HOSTS {
         let Some(name) = host.config.moved_by else { continue };
         let mut command = env.command(PINTLE);
         command.args(["guard", "install", "--host", host.id, "--yes", "--force"]).env(name, "/elsewhere");

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use guard::{ClientEntry, EntryDaemon, host, settings};
+use pintle_guard::{ClientEntry, EntryDaemon, host, settings};
 use serde_json::{Value, json};
 
 /// What node prints.

@@ -194,7 +194,7 @@ fn an_agent_that_does_not_let_be_held_what_has_to_be_is_refused() {
     let door = Door::open(env);
     let unknown = door.told(&door.shell("toolu_1", "ls"));
     assert!(refusal(&unknown).contains("nobody knows yet in which version Claude Code runs"), "{unknown}");
-    let newest = guard::host("claude").unwrap().versions.newest.replace('.', "-");
+    let newest = pintle_guard::host("claude").unwrap().versions.newest.replace('.', "-");
     let mut other = door.shell("toolu_1", "ls");
     other["session_id"] = json!("other");
     let mut command = door.command("PreToolUse", LONG);

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use domain::json::{Value, json};
-use domain::shell::{ShellKind, ShellText};
+use pintle_domain::json::{Value, json};
+use pintle_domain::shell::{ShellKind, ShellText};
 
 use super::{Said, guards, run_in, said, sandbox};
 
@@ -52,7 +52,8 @@ impl Entry {
 
     /// An entry as a shell of the kind `shell` would run it.
     fn read_as(shell: ShellKind, want: &str, cwd: &str, text: &str) -> Self {
-        let facts = shell::facts(ShellText { text, cwd: Path::new(cwd), workspace: Path::new(WORKSPACE), shell });
+        let facts =
+            pintle_shell::facts(ShellText { text, cwd: Path::new(cwd), workspace: Path::new(WORKSPACE), shell });
         let event = json!({
             "hookEvent": "pre_tool_use",
             "toolName": "exec",

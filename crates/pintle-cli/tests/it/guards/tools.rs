@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use domain::json::{Value, json};
-use domain::shell::{ShellFacts, ShellKind, ShellText};
+use pintle_domain::json::{Value, json};
+use pintle_domain::shell::{ShellFacts, ShellKind, ShellText};
 
 use super::{Said, guards, run, said, sandbox};
 
@@ -127,13 +127,16 @@ fn a_file_is_judged_as_a_shell_that_writes_it() {
     ];
     let expected: Vec<Option<String>> = files.iter().map(|(_, word)| word.map(str::to_owned)).collect();
     let written = || -> Vec<(Value, ShellFacts)> {
-        files.iter().map(|(file, _)| (json!({}), shell::written(&[*file], cwd, workspace))).collect()
+        files.iter().map(|(file, _)| (json!({}), pintle_shell::written(&[*file], cwd, workspace))).collect()
     };
     assert_eq!(words_of("write_file", written()), expected);
     assert_eq!(words_of("edit_file", written()), expected);
     let twin = |(file, _): &(&str, Option<&str>)| {
         let text = format!("echo x > {file}");
-        (json!({"command": text}), shell::facts(ShellText { text: &text, cwd, workspace, shell: ShellKind::Bash }))
+        (
+            json!({"command": text}),
+            pintle_shell::facts(ShellText { text: &text, cwd, workspace, shell: ShellKind::Bash }),
+        )
     };
     assert_eq!(words_of("exec", files.iter().map(twin).collect()), expected);
 }

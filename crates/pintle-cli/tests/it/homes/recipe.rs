@@ -5,9 +5,9 @@ use std::process::Stdio;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use domain::approval::Approval;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
+use pintle_domain::approval::Approval;
 
 use super::world::{Kind, World, copy, fixtures};
 
@@ -58,7 +58,7 @@ fn parked(world: &World, session: &str, message: &str) -> String {
 
 /// The question that waits.
 pub(super) fn waiting(world: &World) -> String {
-    let list: domain::json::Value = serde_json::from_str(&world.out(&["approvals", "list", "--json"])).unwrap();
+    let list: pintle_domain::json::Value = serde_json::from_str(&world.out(&["approvals", "list", "--json"])).unwrap();
     assert_eq!(list.as_array().map(Vec::len), Some(1), "{list}");
     list[0]["id"].as_str().unwrap().to_owned()
 }

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use store::keyring::{KEY_FILE, KeySource, Keyring};
-use testkit::http::{HttpStub, ReceivedRequest as Request, StubAnswer};
-use testkit::postgres::Server;
+use pintle_store::keyring::{KEY_FILE, KeySource, Keyring};
+use pintle_testkit::http::{HttpStub, ReceivedRequest as Request, StubAnswer};
+use pintle_testkit::postgres::Server;
 use tokio::runtime::Runtime;
 
 use crate::env::{PINTLE, Seen, TestEnv};
@@ -209,7 +209,7 @@ impl World {
     /// Takes the database to the schema `number`.
     pub(super) fn migrate(&self, number: u32) {
         let url = self.server.as_ref().map_or("sqlite://pintle.db", |(_, url)| url);
-        store::migrate_to(url, &self.env.path("data/pintle"), number).unwrap();
+        pintle_store::migrate_to(url, &self.env.path("data/pintle"), number).unwrap();
     }
 
     /// All rows of all tables, a line each.

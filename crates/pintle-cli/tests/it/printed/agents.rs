@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use agent::{Conversation, FrontEnds, Runner, SkillSet, TextRequest, TurnHandle, TurnReport, UserOutput};
-use domain::history::{HistoryKey, HistoryMessage};
-use skills::{Scanner, SkillSelection};
+use pintle_agent::{Conversation, FrontEnds, Runner, SkillSet, TextRequest, TurnHandle, TurnReport, UserOutput};
+use pintle_domain::history::{HistoryKey, HistoryMessage};
+use pintle_skills::{Scanner, SkillSelection};
 
 #[expect(dead_code, reason = "the guide has it; that it compiles is the test")]
 fn an_agent_with_skills(runner: Runner) -> Runner {

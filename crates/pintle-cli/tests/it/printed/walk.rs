@@ -4,9 +4,9 @@ use std::fmt;
 use std::fs;
 use std::process::Command;
 
-use domain::json::{Value, json};
-use testkit::http::StubAnswer;
-use testkit::postgres;
+use pintle_domain::json::{Value, json};
+use pintle_testkit::http::StubAnswer;
+use pintle_testkit::postgres;
 
 use super::page::{Block, Commands, Step, Use};
 use super::{root, same};

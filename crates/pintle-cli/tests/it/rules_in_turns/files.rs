@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use domain::json::json;
+use pintle_domain::json::json;
 
 use super::stage::{Model, calls, runs, says, script};
 use crate::env::{PINTLE, TestEnv};

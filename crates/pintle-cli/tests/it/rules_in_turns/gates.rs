@@ -1,6 +1,6 @@
 //! Gates: what they refuse, ask and rewrite, what their silence means, and when their breaker opens.
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 
 use super::TWO_AGENTS;
 use super::stage::{Model, calls, command, dumped, dumps, history, runs, says, script, turn, whole_turn};

@@ -1,7 +1,7 @@
 //! Judges: what they cost, and what costs nothing.
 
-use domain::json::{Value, json};
-use testkit::http::StubAnswer;
+use pintle_domain::json::{Value, json};
+use pintle_testkit::http::StubAnswer;
 
 use super::stage::{Model, calls, history, runs, says, turn};
 use crate::env::TestEnv;

@@ -1,6 +1,6 @@
 //! A flood of observers, and the gates that nobody may wait for because of it.
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 
 use super::stage::{Model, calls, history, says, script, whole_turn};
 

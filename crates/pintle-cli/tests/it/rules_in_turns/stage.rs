@@ -1,7 +1,7 @@
 //! A model that says what a test tells it and remembers what it was asked, rules in a folder, and what commands wrote.
 
-use domain::json::{Value, json};
-use testkit::http::{HttpStub, StubAnswer};
+use pintle_domain::json::{Value, json};
+use pintle_testkit::http::{HttpStub, StubAnswer};
 use tokio::runtime::Runtime;
 
 use crate::env::{Seen, TestEnv};
@@ -39,11 +39,11 @@ impl Model {
 
     /// The bodies of the requests so far.
     pub(crate) fn requests(&self) -> Vec<Value> {
-        self.stub.seen().iter().map(testkit::http::ReceivedRequest::json).collect()
+        self.stub.seen().iter().map(pintle_testkit::http::ReceivedRequest::json).collect()
     }
 
     /// The request number `n` as it came.
-    pub(crate) fn request(&self, n: usize) -> testkit::http::ReceivedRequest {
+    pub(crate) fn request(&self, n: usize) -> pintle_testkit::http::ReceivedRequest {
         self.stub.seen().swap_remove(n)
     }
 

@@ -36,7 +36,7 @@ fn a_body_that_stands_still_is_cut_wherever_it_goes() {
     let doors = ["anthropic", "gemini", "openai"]
         .map(|vendor| format!("[doors.model.{vendor}]\nbase_url = 'http://127.0.0.1:9'\ntenant = 'default'\n"));
     let server = Server::start(scripted(DONE, &doors.concat()));
-    let taking: Vec<_> = gateway::openapi::rows().into_iter().filter(|route| route.takes).collect();
+    let taking: Vec<_> = pintle_gateway::openapi::rows().into_iter().filter(|route| route.takes).collect();
     assert!(taking.len() >= 7, "{taking:?}");
     let began = Instant::now();
     let streams = taking.iter().map(|route| {

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use pintle_testkit::postgres;
 use regex::Regex;
 use serde_json::json;
-use testkit::postgres;
 
 use super::server::{Server, TOKEN};
 use super::starting::certificate;

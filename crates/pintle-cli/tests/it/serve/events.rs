@@ -76,7 +76,11 @@ fn a_global_breaker_is_one_for_each_tenant() {
     let mut anna = server.admin("anna");
     anna.done("chat.send", json!({ "message": "look" }));
     let told = anna.event("hooks.breaker", |it| it["hookId"] == id);
-    assert_eq!((&told["state"], &told["tenantId"]), (&json!("open"), &json!(domain::id::DEFAULT_TENANT)), "{told}");
+    assert_eq!(
+        (&told["state"], &told["tenantId"]),
+        (&json!("open"), &json!(pintle_domain::id::DEFAULT_TENANT)),
+        "{told}"
+    );
     // The rule is as it was; only this tenant's breaker is another.
     assert_eq!(change(&mut owner, &id), done("tripped", 1, "system:breaker"));
     // Owners, who have the rule as it is, see that it does not act here.

@@ -5,10 +5,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use domain::history::{FrontEnd, FrontEndEvent, HistoryKey, HistoryMessage, SignedContent};
-use domain::id::TenantId;
-use domain::message::Role;
-use domain::skill::Voice;
+use pintle_domain::history::{FrontEnd, FrontEndEvent, HistoryKey, HistoryMessage, SignedContent};
+use pintle_domain::id::TenantId;
+use pintle_domain::message::Role;
+use pintle_domain::skill::Voice;
 use serde_json::{Value, json};
 
 use super::http_client::{CHAT, MESSAGES, post};

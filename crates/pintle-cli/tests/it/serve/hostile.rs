@@ -146,7 +146,7 @@ struct Attack<'a> {
 
 /// The table of statuses, as the reference has it.
 fn table() -> BTreeSet<(u16, String)> {
-    let page = gateway::openapi::page();
+    let page = pintle_gateway::openapi::page();
     let rows = page.split("## Statuses").nth(1).unwrap().split("\n## ").next().unwrap().to_owned();
     let mut table = BTreeSet::new();
     for row in rows.lines() {

@@ -4,8 +4,8 @@
 use std::io::Read as _;
 use std::time::{Duration, Instant};
 
+use pintle_testkit::postgres::Server as Database;
 use serde_json::json;
-use testkit::postgres::Server as Database;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::{Client, NoTls};
 

@@ -3,12 +3,12 @@
 use std::io::{BufRead as _, BufReader};
 use std::time::{Duration, Instant};
 
-use domain::approval::Approval;
-use domain::id::{DEFAULT_TENANT, SessionId, TurnId};
-use domain::store::{ApprovalQuery, TenantScope};
+use pintle_domain::approval::Approval;
+use pintle_domain::id::{DEFAULT_TENANT, SessionId, TurnId};
+use pintle_domain::store::{ApprovalQuery, TenantScope};
+use pintle_store::keyring::{KEY_FILE, KeySource, Keyring};
+use pintle_testkit::conformance::sessions::{append_of, appended, begun, key};
 use serde_json::{Value, json};
-use store::keyring::{KEY_FILE, KeySource, Keyring};
-use testkit::conformance::sessions::{append_of, appended, begun, key};
 
 use super::http_client::{Answer, CHAT, content, post, says, sent};
 use super::server::{Client, Server, TOKEN, WITH_TOKEN};
@@ -218,7 +218,9 @@ fn somebody_sees_their_own_questions_however_many_others_have() {
     let mut anna = server.admin("anna");
     let own = anna.done("approvals.list", json!({}))["approvals"].clone();
     assert_eq!(own.as_array().map(Vec::len), Some(1), "{own}");
-    let store = store::open("sqlite://pintle.db", &server.env.path("data/pintle"), store::Durability::Commit).unwrap();
+    let store =
+        pintle_store::open("sqlite://pintle.db", &server.env.path("data/pintle"), pintle_store::Durability::Commit)
+            .unwrap();
     let asked = store.approvals(&ApprovalQuery::newest(TenantScope::All, 1)).unwrap().remove(0);
     for number in 0..500 {
         let of_ben = Approval {
@@ -238,7 +240,9 @@ fn somebody_sees_their_own_questions_however_many_others_have() {
 fn what_somebody_left_parked_counts_for_them_and_keeps_nobody_else_out() {
     let server = Server::start(asking(0, ""));
     assert_eq!(asks(&server, "trip").refused().1, "approval_pending");
-    let store = store::open("sqlite://pintle.db", &server.env.path("data/pintle"), store::Durability::Commit).unwrap();
+    let store =
+        pintle_store::open("sqlite://pintle.db", &server.env.path("data/pintle"), pintle_store::Durability::Commit)
+            .unwrap();
     let asked = store.approvals(&ApprovalQuery::newest(TenantScope::All, 1)).unwrap().remove(0);
     // With that one as many as one user may have; no node works the others, as after a restart.
     for number in 0..24 {

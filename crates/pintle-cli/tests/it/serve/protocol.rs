@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// The published schema, without room for members that it does not name.
 static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
-    let schema = gateway::reference::schema().unwrap();
+    let schema = pintle_gateway::reference::schema().unwrap();
     let mut schema = serde_json::from_str(&serde_json::to_string(&schema).unwrap()).unwrap();
     close(&mut schema);
     schema
@@ -34,7 +34,7 @@ fn close(schema: &mut Value) {
 pub(super) fn check(name: &str, value: &Value) {
     assert!(
         SCHEMA["$defs"].get(name).is_some(),
-        "{name} is not described: add it to the table of `gateway::reference`"
+        "{name} is not described: add it to the table of `pintle_gateway::reference`"
     );
     let validator = VALIDATORS.lock().unwrap().get(name).cloned();
     let validator = validator.unwrap_or_else(|| {
@@ -45,7 +45,7 @@ pub(super) fn check(name: &str, value: &Value) {
     });
     let wrong: Vec<String> =
         validator.iter_errors(value).map(|error| format!("{} at `{}`", error, error.instance_path())).collect();
-    assert!(wrong.is_empty(), "{name} is not as it is described in `gateway::reference`: {wrong:#?}\n{value:#}");
+    assert!(wrong.is_empty(), "{name} is not as it is described in `pintle_gateway::reference`: {wrong:#?}\n{value:#}");
 }
 
 /// Holds a frame that came in against its definition; `asked` is what an answer is the answer to.

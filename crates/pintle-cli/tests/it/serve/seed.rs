@@ -102,7 +102,7 @@ fn global_applies_to_all_tenants_and_master_scope_is_required() {
         ("hooks.update", json!({ "hookId": id, "updates": { "priority": 1 } })),
         ("hooks.delete", json!({ "hookId": id })),
         ("hooks.toggle", json!({ "hookId": id, "enabled": false })),
-        ("hooks.budget.set", json!({ "tenantId": domain::id::DEFAULT_TENANT, "budgetTotal": 1 })),
+        ("hooks.budget.set", json!({ "tenantId": pintle_domain::id::DEFAULT_TENANT, "budgetTotal": 1 })),
     ] {
         assert_eq!(admin.refused(method, params), master, "{method}");
     }
@@ -173,7 +173,7 @@ fn disabling_over_the_socket_takes_effect_without_a_restart() {
 
 #[test]
 fn http_hook_always_returns_error_ssrf_block_on_loopback() {
-    let receiver = Model::giving(vec![testkit::http::StubAnswer::json(r#"{"decision": "allow"}"#)]);
+    let receiver = Model::giving(vec![pintle_testkit::http::StubAnswer::json(r#"{"decision": "allow"}"#)]);
     let server = Server::start(scripted(DONE, WITH_TOKEN));
     let mut anna = server.admin("anna");
     let hook = |host: &str| {
@@ -210,12 +210,12 @@ fn judge(more: &Value) -> Value {
     })
 }
 
-fn call(id: &str) -> testkit::http::StubAnswer {
-    calls(&[(id, "list_dir", domain::json::json!({ "path": "." }))])
+fn call(id: &str) -> pintle_testkit::http::StubAnswer {
+    calls(&[(id, "list_dir", pintle_domain::json::json!({ "path": "." }))])
 }
 
-fn decides(word: &str) -> testkit::http::StubAnswer {
-    calls(&[("d", "decide", domain::json::json!({ "decision": word, "reason": "because" }))])
+fn decides(word: &str) -> pintle_testkit::http::StubAnswer {
+    calls(&[("d", "decide", pintle_domain::json::json!({ "decision": word, "reason": "because" }))])
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn ui_command_radio_greyed_out_standard_edition() {
 #[test]
 fn per_turn_cap_hit_max_invocations_per_turn_too_low() {
     // Another call, or what the judge said of the first would count.
-    let other = || calls(&[("c2", "list_dir", domain::json::json!({ "path": "./" }))]);
+    let other = || calls(&[("c2", "list_dir", pintle_domain::json::json!({ "path": "./" }))]);
     let turn = || vec![call("c1"), decides("allow"), other()];
     let replies = [turn(), vec![says("Well.")], turn(), vec![decides("allow"), says("Well.")]].concat();
     let model = Model::giving(replies);
@@ -301,7 +301,7 @@ fn budget_exceeded_raise_budget_total() {
     let server = Server::start(model.env(WITH_TOKEN, ""));
     let (mut anna, mut owner) = (server.admin("anna"), owner(&server));
     anna.done("hooks.create", judge(&json!({})));
-    let tenant = domain::id::DEFAULT_TENANT;
+    let tenant = pintle_domain::id::DEFAULT_TENANT;
     owner.done("hooks.budget.set", json!({ "tenantId": tenant, "budgetTotal": 0 }));
     anna.done("chat.send", json!({ "message": "look" }));
     let reason = newest(&mut anna)["reason"].as_str().unwrap().to_owned();

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use soak::Plan;
+use pintle_soak::Plan;
 
 use crate::env::PINTLE;
 
@@ -18,7 +18,7 @@ fn a_server_that_stands_still_now_and_then_fails_nobody() {
         length: Duration::from_secs(60),
         pauses: 2,
     };
-    let report = soak::run(&plan).unwrap();
+    let report = pintle_soak::run(&plan).unwrap();
     println!("{report}");
     assert_eq!((report.heard.failed.as_slice(), report.broken()), ([].as_slice(), Vec::new()));
     assert!(report.heard.turns >= plan.turns * plan.rounds && report.heard.pieces.count() > 0);

@@ -1,7 +1,7 @@
 //! Others are told what happens, by signed requests.
 
+use pintle_testkit::http::{HttpStub, ReceivedRequest, StubAnswer};
 use serde_json::{Value, json};
-use testkit::http::{HttpStub, ReceivedRequest, StubAnswer};
 use tokio::runtime::Runtime;
 
 use super::server::{Server, WITH_TOKEN};

@@ -6,7 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use gateway::openapi::RouteRow;
+use pintle_gateway::openapi::RouteRow;
 use serde_json::{Value, json};
 
 use super::people::{People, signed_in};
@@ -18,7 +18,7 @@ const ROLES: [&str; 4] = ["viewer", "operator", "admin", "owner"];
 
 /// Every method with its least role, as the reference has them.
 pub(super) fn methods() -> Vec<(String, String)> {
-    let page = gateway::reference::page().unwrap();
+    let page = pintle_gateway::reference::page().unwrap();
     let table = page.split("## Methods").nth(1).unwrap().split("\n## ").next().unwrap();
     let rows = table.lines().filter(|line| line.starts_with("| `"));
     rows.map(|row| {
@@ -343,7 +343,7 @@ fn every_route(open: bool) {
     let session = signed_in(&server, &key);
     let mut crowd = Crowd::new();
     let mut wrong = Vec::new();
-    for route in gateway::openapi::rows() {
+    for route in pintle_gateway::openapi::rows() {
         for brings in brings() {
             for from in FROM {
                 // Whoever signs out has a session to end.
@@ -418,7 +418,7 @@ fn what_is_in_no_table_is_not_served() {
         assert_eq!(super::http_client::get(&server, path, &token).status, 404, "{path}");
     }
     // Nor by another method than the table has.
-    let rows = gateway::openapi::rows();
+    let rows = pintle_gateway::openapi::rows();
     for route in &rows {
         let is_served = |verb: &str| rows.iter().any(|row| row.verb == verb && address(row) == address(route));
         for verb in ["GET", "POST", "PUT", "DELETE", "PATCH"].into_iter().filter(|verb| !is_served(verb)) {

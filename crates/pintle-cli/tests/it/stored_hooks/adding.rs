@@ -17,8 +17,8 @@ fn several_records_are_added_in_either_form_and_their_ids_printed() {
     let names: Vec<String> = listed(&env).iter().map(|hook| hook["hook"].to_string()).collect();
     assert_eq!(names, ["\"a\"", "\"b\""]);
     let seen = operate(&env, &["hooks", "add", "--json", file.to_str().unwrap()]);
-    let said: domain::json::Value = serde_json::from_str(&seen.out).unwrap();
-    assert_eq!((said["hookIds"].as_array().unwrap().len(), &said["warnings"]), (2, &domain::json::json!([])));
+    let said: pintle_domain::json::Value = serde_json::from_str(&seen.out).unwrap();
+    assert_eq!((said["hookIds"].as_array().unwrap().len(), &said["warnings"]), (2, &pintle_domain::json::json!([])));
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_mistake_says_where_and_nothing_is_added() {
     assert_eq!(seen.code, Some(2), "{seen}");
     assert!(seen.out.contains("missing.toml: No such file"), "{seen}");
     assert_eq!(operate(&env, &["hooks", "add"]).code, Some(2));
-    assert_eq!(listed(&env), Vec::<domain::json::Value>::new());
+    assert_eq!(listed(&env), Vec::<pintle_domain::json::Value>::new());
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn the_starter_guards_are_added_once() {
     operate(&env, &["hooks", "set", "starter-disks", "priority=3"]);
     let seen = operate(&env, &["hooks", "add", "--starter"]);
     assert!(seen.code == Some(0) && seen.out.contains("`starter-disks` is there already"), "{seen}");
-    let ids_of = |hooks: &[domain::json::Value]| {
+    let ids_of = |hooks: &[pintle_domain::json::Value]| {
         let mut ids: Vec<String> = hooks.iter().map(|hook| hook["id"].to_string()).collect();
         ids.sort();
         ids
@@ -103,7 +103,7 @@ fn the_starter_guards_are_added_once() {
     assert!(second.iter().any(|hook| hook["hook"] == "starter-disks" && hook["priority"] == 3), "it stays as it is");
     let seen = operate(&env, &["hooks", "add", "--starter", "--update"]);
     assert!(seen.code == Some(0) && seen.out.contains("starter-disks at pre_tool_use is changed"), "{seen}");
-    let priorities = |hooks: &[domain::json::Value]| {
+    let priorities = |hooks: &[pintle_domain::json::Value]| {
         let mut all: Vec<String> = hooks.iter().map(|hook| format!("{} {}", hook["id"], hook["priority"])).collect();
         all.sort();
         all

@@ -31,7 +31,7 @@ fn settings_are_changed_and_the_rest_stays() {
         assert!(!bytes.windows(4).any(|part| part == b"hush"), "{} holds the secret", file.display());
     }
     let seen = operate(&env, &["hooks", "set", "check", "matcher="]);
-    assert_eq!((seen.code, &listed(&env)[0]["matcher"]), (Some(0), &domain::json::Value::Null), "{seen}");
+    assert_eq!((seen.code, &listed(&env)[0]["matcher"]), (Some(0), &pintle_domain::json::Value::Null), "{seen}");
 }
 
 #[test]

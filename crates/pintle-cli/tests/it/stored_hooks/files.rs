@@ -1,6 +1,6 @@
 //! Rules that come from files, as the commands see them.
 
-use domain::json::Value;
+use pintle_domain::json::Value;
 
 use super::{listed, operate};
 use crate::env::TestEnv;

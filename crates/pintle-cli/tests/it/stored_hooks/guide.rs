@@ -33,7 +33,7 @@ fn the_first_rule_says_what_the_guide_says() {
         ("git push -f origin main", 4, "block  no-force-push"),
         ("git push", 0, "allow  no-force-push"),
     ] {
-        let input = domain::json::json!({ "command": command }).to_string();
+        let input = pintle_domain::json::json!({ "command": command }).to_string();
         let seen = env.pintle(&["hooks", "test", "--file", "rules.toml", "--input", &input]);
         assert!(seen.code == Some(code) && seen.out.starts_with(said), "{command}: {seen}");
     }
@@ -47,7 +47,7 @@ fn the_command_of_the_guide_refuses_by_its_exit_code() {
     let record = records().into_iter().find(|record| record.contains("env_files.py")).unwrap();
     env.write("here/rules.toml", &record.replace("/etc/pintle/env_files.py", file.to_str().unwrap()));
     for (path, code) in [("prod/.env", 4), ("README.md", 0)] {
-        let input = domain::json::json!({ "path": path }).to_string();
+        let input = pintle_domain::json::json!({ "path": path }).to_string();
         let seen = env.pintle(&["hooks", "test", "--file", "rules.toml", "--tool", "read_file", "--input", &input]);
         assert_eq!(seen.code, Some(code), "{path}: {seen}");
     }

@@ -1,6 +1,6 @@
 //! `pintle hooks history`: filters and pages.
 
-use domain::json::Value;
+use pintle_domain::json::Value;
 
 use super::{GUARD, add, operate};
 use crate::env::{PINTLE, TestEnv};
@@ -8,8 +8,7 @@ use crate::run::scripted;
 
 /// Three calls of which two are refused, and a last word.
 fn worked() -> TestEnv {
-    let call =
-        |command: &str| domain::json::json!({"tool_calls": [{"name": "exec", "arguments": {"command": command}}]});
+    let call = |command: &str| pintle_domain::json::json!({"tool_calls": [{"name": "exec", "arguments": {"command": command}}]});
     let calls = ["true --force", "true", "false --force"].map(call).map(|call| call.to_string());
     let env = scripted(&format!(r#"{}, {{"text": "Done."}}"#, calls.join(",")), "tools = ['exec']\n");
     add(&env, GUARD);

@@ -1,6 +1,6 @@
 //! `pintle hooks test` for rules, for records in files, and for the starter guards.
 
-use domain::json::Value;
+use pintle_domain::json::Value;
 
 use super::{GUARD, add, listed};
 use crate::env::{PINTLE, TestEnv};

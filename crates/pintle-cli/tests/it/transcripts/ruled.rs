@@ -1,7 +1,7 @@
 //! What rules are sent: commands, servers, scripts and judges.
 
-use domain::json::{Value, json};
-use testkit::http::{HttpStub, StubAnswer};
+use pintle_domain::json::{Value, json};
+use pintle_testkit::http::{HttpStub, StubAnswer};
 use tokio::runtime::Runtime;
 
 use super::stage::{calls, check, command, commands, process, request, requests, stage};

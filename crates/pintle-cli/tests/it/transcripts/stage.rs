@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use testkit::http::{HttpStub, ReceivedRequest};
+use pintle_testkit::http::{HttpStub, ReceivedRequest};
 
 use super::normal;
 use crate::env::{self, PINTLE, TestEnv};
@@ -124,7 +124,7 @@ fn run(folder: &std::path::Path) -> (jiff::Timestamp, String) {
 
 /// When the event of a payload was.
 fn occurred_at(payload: &str) -> jiff::Timestamp {
-    let payload: domain::json::Value = serde_json::from_str(payload).unwrap();
+    let payload: pintle_domain::json::Value = serde_json::from_str(payload).unwrap();
     payload["occurred_at"].as_str().unwrap().parse().unwrap()
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use engine::deadlines::Deadlines;
+use pintle_engine::deadlines::Deadlines;
 use pintle_process::command::{CommandResult, CommandSpec, RunLimit};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;

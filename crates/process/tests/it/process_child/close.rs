@@ -5,9 +5,9 @@ use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::time::Duration;
 
-use domain::fault::Fault;
-use engine::handler::Handler as _;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl};
+use pintle_domain::fault::Fault;
+use pintle_engine::handler::Handler as _;
 
 use super::stage::{HELLO, LONG, Stage, ask, ask_about, continues, fault, within};
 

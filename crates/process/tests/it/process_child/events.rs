@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::checkpoint::{Notice, ObservedEvent, RuntimeEvent, RuntimeKind};
-use domain::hook::Family;
-use domain::id::{EventId, TurnId};
-use domain::identity::Identity;
-use domain::json::Value;
-use engine::handler::{Handler as _, NoticeViews};
+use pintle_domain::checkpoint::{Notice, ObservedEvent, RuntimeEvent, RuntimeKind};
+use pintle_domain::hook::Family;
+use pintle_domain::id::{EventId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::Value;
+use pintle_engine::handler::{Handler as _, NoticeViews};
 use pintle_process::hook::ProcessHook;
 
 use super::stage::{HELLO, Stage, ask, ask_about, continues, within};

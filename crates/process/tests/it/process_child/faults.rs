@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use domain::fault::{Direction, Fault, ProtocolBreach};
+use pintle_domain::fault::{Direction, Fault, ProtocolBreach};
 
 use super::stage::{LONG, Stage, ask, ask_about, continues, fault, within};
 

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use engine::handler::Handler as _;
+use pintle_engine::handler::Handler as _;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use domain::fault::Fault;
 use futures_util::StreamExt as _;
+use pintle_domain::fault::Fault;
 use tokio_util::sync::CancellationToken;
 
 use super::stage::{LONG, Stage, ask, ask_about, ask_until, continues, denied, fault, within};
@@ -102,7 +102,7 @@ async fn a_reply_just_before_the_exit_counts() {
         .map(async |_| {
             let hook = stage.hook(script).await;
             let reply = ask(&hook).await;
-            engine::handler::Handler::close(&*hook).await;
+            pintle_engine::handler::Handler::close(&*hook).await;
             denied(&reply) == "last words"
         })
         .buffer_unordered(8)

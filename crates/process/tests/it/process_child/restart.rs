@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use domain::fault::Fault;
+use pintle_domain::fault::Fault;
 
 use super::stage::{HELLO, Stage, ask, ask_about, continues, fault, within};
 

@@ -8,16 +8,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dialects::process::config::EventForm;
-use domain::checkpoint::{BeforeTool, Reply, Subject};
-use domain::fault::Fault;
-use domain::id::{CallId, EventId, HookName, TurnId};
-use domain::identity::Identity;
-use domain::json::json;
-use domain::tool::ToolCall;
-use domain::verdict::{ParsedVerdict, Verdict};
-use engine::AsNamed;
-use engine::handler::{Handler as _, HookCall, WireCache};
+use pintle_dialects::process::config::EventForm;
+use pintle_domain::checkpoint::{BeforeTool, Reply, Subject};
+use pintle_domain::fault::Fault;
+use pintle_domain::id::{CallId, EventId, HookName, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::json;
+use pintle_domain::tool::ToolCall;
+use pintle_domain::verdict::{ParsedVerdict, Verdict};
+use pintle_engine::AsNamed;
+use pintle_engine::handler::{Handler as _, HookCall, WireCache};
 use pintle_process::hook::{ProcessHook, ProcessSpec};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
@@ -73,7 +73,7 @@ impl Stage {
     }
 
     pub(super) fn start(&self, spec: ProcessSpec) -> Arc<ProcessHook> {
-        ProcessHook::start(spec, self.tracker.clone(), engine::Deadlines::default())
+        ProcessHook::start(spec, self.tracker.clone(), pintle_engine::Deadlines::default())
     }
 
     /// A hook that answers the handshake and then does what `script` says.

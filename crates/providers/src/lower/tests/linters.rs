@@ -1,6 +1,6 @@
 //! What servers refuse, as they say it in their documents. The tests of the agent's loop read it too.
 
-use domain::json::Value;
+use pintle_domain::json::Value;
 
 use crate::capabilities::{Capabilities, MessageAfter, MessageBefore, MidSystem};
 

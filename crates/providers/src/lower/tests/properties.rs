@@ -2,9 +2,9 @@
 //!
 //! 2,000 turns by default; `PINTLE_LOWERING_CASES` says otherwise.
 
-use domain::json::{Rendered, Value};
-use domain::ledger::{MessageList, RemovalEffect as Fate};
-use domain::message::{Lifetime, Message, Role};
+use pintle_domain::json::{Rendered, Value};
+use pintle_domain::ledger::{MessageList, RemovalEffect as Fate};
+use pintle_domain::message::{Lifetime, Message, Role};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -207,7 +207,7 @@ fn said_in(message: &Value, into: &mut Vec<String>) {
     into.extend(message["content"].as_str().map(str::to_owned));
     for call in message["tool_calls"].as_array().into_iter().flatten() {
         let arguments = call["function"]["arguments"].as_str().expect("arguments are text");
-        strings(&domain::json::parse(arguments).expect("arguments are JSON"), into);
+        strings(&pintle_domain::json::parse(arguments).expect("arguments are JSON"), into);
     }
 }
 

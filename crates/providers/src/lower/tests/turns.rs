@@ -1,9 +1,9 @@
 //! Random turns: what stands in the list at each call, made by the ledger that makes it in earnest.
 
-use domain::json::json;
-use domain::ledger::{CalledTool, HostPrompt, InjectionPoint, Ledger, MessageList, MessageSource, Provenance};
-use domain::message::{CallPart, Message, ProviderData, Role};
-use domain::skill::{SkillHook, Skills, Timing, Voice};
+use pintle_domain::json::json;
+use pintle_domain::ledger::{CalledTool, HostPrompt, InjectionPoint, Ledger, MessageList, MessageSource, Provenance};
+use pintle_domain::message::{CallPart, Message, ProviderData, Role};
+use pintle_domain::skill::{SkillHook, Skills, Timing, Voice};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -99,7 +99,7 @@ impl Play {
         }
     }
 
-    fn prompt(&mut self, which: HostPrompt, round: u32) -> Option<domain::ledger::MsgId> {
+    fn prompt(&mut self, which: HostPrompt, round: u32) -> Option<pintle_domain::ledger::MsgId> {
         let text = self.text("h", 0);
         self.ledger.inject_prompt(&mut self.list, (which, &text), round)
     }

@@ -1,8 +1,8 @@
 //! The wires of the tests: what models take, and the bodies that go to them.
 
-use domain::json::{Object, Rendered, Value};
-use domain::llm::LlmRequest;
-use domain::message::Message;
+use pintle_domain::json::{Object, Rendered, Value};
+use pintle_domain::llm::LlmRequest;
+use pintle_domain::message::Message;
 
 use super::super::{CallKind, LoweringOptions, TurnPosition, TurnWire, WireShape};
 use super::linters;

@@ -1,8 +1,8 @@
 //! Single requests, to the letter.
 
-use domain::json::json;
-use domain::ledger::{HostPrompt, InjectionPoint, Ledger};
-use domain::skill::{SkillHook, Skills, Timing, Voice};
+use pintle_domain::json::json;
+use pintle_domain::ledger::{HostPrompt, InjectionPoint, Ledger};
+use pintle_domain::skill::{SkillHook, Skills, Timing, Voice};
 
 use super::super::*;
 use super::wires::{Wire, wires};
@@ -43,7 +43,7 @@ fn trace() -> Vec<(CallKind, Vec<Rendered<Message>>)> {
     ledger.inject(&mut list, at(Timing::BeforeFirstAgent, 1));
     let step = ledger.inject_prompt(&mut list, (HostPrompt::FirstStepPrompt, "FIRST"), 1);
     calls.push((CallKind::Loop, list.clone()));
-    let parts = vec![domain::message::CallPart::new("c1", "read", "{}")];
+    let parts = vec![pintle_domain::message::CallPart::new("c1", "read", "{}")];
     list.push(Message { tool_calls: parts, ..Message::text(Role::Assistant, "A1") }.into());
     list.push(Message::tool("c1", "T1").into());
     ledger.inject(&mut list, at(Timing::AfterToolCall, 1));
@@ -146,7 +146,7 @@ fn an_expiring_text_carries_the_marker_of_its_provider() {
         ]);
         assert_eq!(last["content"], expected);
         let fate = |at: usize| kept.fate(list[at].get().id().expect("the text of a hook"));
-        use domain::ledger::RemovalEffect as Fate;
+        use pintle_domain::ledger::RemovalEffect as Fate;
         assert_eq!([fate(2), fate(4), fate(5), fate(6)], [Fate::Frozen, Fate::Expired, Fate::Frozen, Fate::Expired]);
     }
 }
@@ -161,8 +161,8 @@ fn what_changes_before_a_thought_takes_it_away_and_nothing_is_lost() {
         |list: &Vec<_>| serde_json::to_string(&wire.send(list, &wire.how(CallKind::Loop, &kept)).messages).unwrap();
     send(&list);
     let thought = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
-    let parts = vec![domain::message::CallPart::new("c1", "read", "{}")];
-    let private = domain::message::ProviderData::of(vec![thought, json!({"type": "tool_use", "id": "c1"})]);
+    let parts = vec![pintle_domain::message::CallPart::new("c1", "read", "{}")];
+    let private = pintle_domain::message::ProviderData::of(vec![thought, json!({"type": "tool_use", "id": "c1"})]);
     list.push(Message { tool_calls: parts, private, ..Message::text(Role::Assistant, "") }.into());
     list.push(Message::tool("c1", "T1").into());
     assert!(send(&list).contains("thinking"));

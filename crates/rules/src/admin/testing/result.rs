@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use crate::reply;
-use domain::account::{Account, RewriteOutcome};
-use domain::checkpoint::{Checkpoint, CheckpointKind, Reply};
-use domain::execution::masked;
-use domain::fault::{Cause, Fault};
-use domain::json::{Value, json};
-use domain::record::{HookOutcome, Record};
-use domain::rule::Decision;
-use domain::ruling::Ruling;
-use domain::verdict::VerdictKind;
+use pintle_domain::account::{Account, RewriteOutcome};
+use pintle_domain::checkpoint::{Checkpoint, CheckpointKind, Reply};
+use pintle_domain::execution::masked;
+use pintle_domain::fault::{Cause, Fault};
+use pintle_domain::json::{Value, json};
+use pintle_domain::record::{HookOutcome, Record};
+use pintle_domain::rule::Decision;
+use pintle_domain::ruling::Ruling;
+use pintle_domain::verdict::VerdictKind;
 use serde::Serialize;
 
 use crate::handler::TryResult;

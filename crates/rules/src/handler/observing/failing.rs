@@ -1,8 +1,8 @@
 //! Says which observers failed.
 
-use domain::execution::Execution;
-use domain::fault::FaultKind;
-use domain::record::{HookOutcome, Record};
+use pintle_domain::execution::Execution;
+use pintle_domain::fault::FaultKind;
+use pintle_domain::record::{HookOutcome, Record};
 
 /// Says that an observer failed: the turn did not wait for it, so nothing else of it would. What the end of the host came
 /// before is said by whoever ends it.

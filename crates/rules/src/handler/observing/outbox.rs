@@ -8,17 +8,17 @@ use std::any::Any;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use domain::checkpoint::Notice;
-use domain::hook::HookState;
-use domain::store::{OutboxJob, OutboxStore, StoreError};
 use jiff::{SignedDuration, Timestamp};
+use pintle_domain::checkpoint::Notice;
+use pintle_domain::hook::HookState;
+use pintle_domain::store::{OutboxJob, OutboxStore, StoreError};
 use tokio::sync::oneshot;
 
 use super::telling::Telling;
 use super::{Job, ObserverPool, What};
 use crate::handler::{BoundRule, RuleHandler};
-use engine::approvals::Clock;
-use engine::live_rules::LiveRules;
+use pintle_engine::approvals::Clock;
+use pintle_engine::live_rules::LiveRules;
 
 /// How long a job that was taken is this process's: far more than one attempt takes, and what a restart waits at most
 /// for what was left behind.
@@ -289,7 +289,7 @@ fn take_up(live: &LiveRules, job: OutboxJob, until: Timestamp) -> Result<(), (St
         Err(why) => return Err((id, format!("what was kept for hook {hook_id} cannot be read: {why}"))),
     };
     let rules = live.rules();
-    let is_meant = |id: &domain::id::HookId| *id == hook_id;
+    let is_meant = |id: &pintle_domain::id::HookId| *id == hook_id;
     let mut mounted = rules.of(&tenant_id).iter();
     let Some(mounted) = mounted.find(|one| one.hook.stored.as_ref().is_some_and(|stored| is_meant(&stored.id))) else {
         return Err((id, format!("hook {hook_id} is gone")));

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use domain::id::TenantId;
+use pintle_domain::id::TenantId;
 
 /// How large a pool is. At most half of it is one tenant's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,14 +3,14 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use domain::id::TenantId;
-use domain::record::{Record, counted};
 use jiff::{SignedDuration, Timestamp};
+use pintle_domain::id::TenantId;
+use pintle_domain::record::{Record, counted};
 
 use super::ObserverPool;
 use super::telling::Telling;
 use crate::handler::BoundRule;
-use engine::telemetry::Tracer;
+use pintle_engine::telemetry::Tracer;
 
 impl ObserverPool {
     /// Lets `tracer` hear of every run. The first one stays.
@@ -32,7 +32,7 @@ impl ObserverPool {
     /// A run came to its end just now.
     pub(super) fn trace(&self, telling: &Telling, record: &Record) {
         let Some(tracer) = self.tracer.get() else { return };
-        let (now, took) = (Timestamp::now(), domain::span::time_of(record).unwrap_or(Duration::ZERO));
+        let (now, took) = (Timestamp::now(), pintle_domain::span::time_of(record).unwrap_or(Duration::ZERO));
         let took = SignedDuration::try_from(took).unwrap_or_default();
         tracer.ran(&telling.record(), record, now.checked_sub(took).unwrap_or(now));
     }

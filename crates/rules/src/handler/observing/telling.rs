@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use domain::checkpoint::{CheckpointKind, Notice};
-use domain::id::{AgentId, CallId, EventId, SessionId, TenantId, TraceId, TurnId};
-use domain::identity::Identity;
-use domain::json::Object;
-use domain::record::{EventRecord, EventRuling, RecordLines};
-use domain::verdict::VerdictKind;
+use pintle_domain::checkpoint::{CheckpointKind, Notice};
+use pintle_domain::id::{AgentId, CallId, EventId, SessionId, TenantId, TraceId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::Object;
+use pintle_domain::record::{EventRecord, EventRuling, RecordLines};
+use pintle_domain::verdict::VerdictKind;
 use serde::{Deserialize, Serialize};
 
 /// An event as a hook is told of it.
@@ -111,7 +111,7 @@ impl Telling {
         let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
         // An input may be nested deeper than readers usually go.
         let kept: KeptTelling =
-            domain::json::from_value(domain::json::parse(text)?).map_err(|error| error.to_string())?;
+            pintle_domain::json::from_value(pintle_domain::json::parse(text)?).map_err(|error| error.to_string())?;
         let event =
             CheckpointKind::named(&kept.event).ok_or_else(|| format!("there is no event \"{}\"", kept.event))?;
         let who = Identity {
@@ -138,9 +138,9 @@ impl Telling {
 mod tests {
     use std::time::Duration;
 
-    use domain::checkpoint::ObservedEvent;
-    use domain::json::json;
-    use domain::tool::{ToolCall, ToolOutput};
+    use pintle_domain::checkpoint::ObservedEvent;
+    use pintle_domain::json::json;
+    use pintle_domain::tool::{ToolCall, ToolOutput};
 
     use super::*;
 

@@ -3,8 +3,8 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use domain::id::TenantId;
 use futures_util::FutureExt as _;
+use pintle_domain::id::TenantId;
 
 use super::{Job, ObserverPool};
 

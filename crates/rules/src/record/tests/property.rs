@@ -163,7 +163,7 @@ proptest! {
     #[test]
     fn what_is_read_reads_back(world in worlds(), record in records()) {
         let Ok(read) = world.read(&record) else { return Err(TestCaseError::reject("it is refused")) };
-        let row = domain::json::to_value(&read.hook).unwrap();
+        let row = pintle_domain::json::to_value(&read.hook).unwrap();
         // A row names its tenant by its id, and what is encrypted in it came by import.
         let theirs = world.lang == Lang::File && read.hook.scope != HookScope::Global;
         let tenant = if theirs { read.hook.tenant_id.clone() } else { world.tenant.clone() };

@@ -1,6 +1,6 @@
 //! The published samples.
 
-use domain::rule::{Fallback, HandlerType};
+use pintle_domain::rule::{Fallback, HandlerType};
 
 use super::*;
 

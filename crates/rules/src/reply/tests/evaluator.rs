@@ -1,8 +1,8 @@
 //! An evaluator's calls.
 
-use domain::llm::LlmReply;
-use domain::message::ProviderData;
-use domain::message::{CallPart, Role};
+use pintle_domain::llm::LlmReply;
+use pintle_domain::message::ProviderData;
+use pintle_domain::message::{CallPart, Role};
 
 use super::*;
 

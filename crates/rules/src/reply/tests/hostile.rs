@@ -1,7 +1,7 @@
 //! Any bytes at all: the readers answer, and none of them allows what a hook blocked.
 
-use domain::llm::LlmReply;
-use domain::message::CallPart;
+use pintle_domain::llm::LlmReply;
+use pintle_domain::message::CallPart;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 

@@ -129,8 +129,8 @@ fn an_answer_that_is_not_utf_8_is_a_fault() {
 #[test]
 fn a_judge_is_read_alike() {
     let decided = |arguments: &str| {
-        let mut answer: domain::llm::LlmReply = serde_json::from_str("{}").unwrap();
-        answer.tool_calls.push(domain::message::CallPart::new("1", DECIDE, arguments));
+        let mut answer: pintle_domain::llm::LlmReply = serde_json::from_str("{}").unwrap();
+        answer.tool_calls.push(pintle_domain::message::CallPart::new("1", DECIDE, arguments));
         told(decide(&answer, InjectionEffect::Block))
     };
     assert_eq!(decided(r#"{"Decision":"block","REASON":"no"}"#), Ok(because(Decision::Block, "no")));

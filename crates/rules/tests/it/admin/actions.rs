@@ -1,9 +1,9 @@
 //! Making, changing, switching and deleting hooks.
 
-use domain::id::{HookId, TenantId, agent_uuid};
-use domain::json::{Value, json};
-use domain::rule::Rule;
-use domain::store::{Actor, RuleChange, RuleStore as _};
+use pintle_domain::id::{HookId, TenantId, agent_uuid};
+use pintle_domain::json::{Value, json};
+use pintle_domain::rule::Rule;
+use pintle_domain::store::{Actor, RuleChange, RuleStore as _};
 use pintle_rules::admin::{Caller, CallerRole, ListFilter};
 
 use super::stage::{Stage, of_acme, of_default, script};
@@ -156,7 +156,7 @@ async fn builtins_can_be_switched_by_the_owner_and_nothing_else() {
     let id = rows[0].id.to_string();
     for row in rows {
         // The model's scripts are shorter.
-        let config = domain::json::from_value(json!({"source": "return {\"decision\":\"allow\"}"})).unwrap();
+        let config = pintle_domain::json::from_value(json!({"source": "return {\"decision\":\"allow\"}"})).unwrap();
         stage.write(RuleChange::Create(Rule { config, ..row }.into()));
     }
     let read_only = "INVALID_REQUEST builtin hooks are read-only except for the enabled toggle";

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use domain::id::{HookId, TenantId};
-use domain::json::{Value, json};
-use domain::store::{Actor, RuleStore as _};
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::json::{Value, json};
+use pintle_domain::store::{Actor, RuleStore as _};
 use pintle_rules::admin::{Caller, CallerRole};
 
 use super::stage::{ACME, Stage, of_acme, of_default, script};
 
-const DEFAULT: &str = domain::id::DEFAULT_TENANT;
+const DEFAULT: &str = pintle_domain::id::DEFAULT_TENANT;
 
 impl Stage {
     /// Opens a breaker in the store, as another process does.
@@ -127,8 +127,8 @@ async fn a_hook_that_is_no_longer_valid_does_not_come_back() {
     let stage = Stage::new();
     let admin = of_default(CallerRole::Admin);
     let id = stage.create(&admin, script("tenant", "guard", "allow")).await;
-    let broken = domain::rule::Rule { if_expr: "1 +".into(), enabled: false, ..stage.row(&id) };
-    stage.write(domain::store::RuleChange::Update { hook: broken.into(), if_version: None, action: "updated" });
+    let broken = pintle_domain::rule::Rule { if_expr: "1 +".into(), enabled: false, ..stage.row(&id) };
+    stage.write(pintle_domain::store::RuleChange::Update { hook: broken.into(), if_version: None, action: "updated" });
     let no = stage.no(&admin, "hooks.toggle", json!({"hookId": id, "enabled": true})).await;
     assert!(no.starts_with("INVALID_REQUEST hook: if_expr invalid: cel parse"), "{no}");
     assert!(!stage.row(&id).enabled);

@@ -1,10 +1,10 @@
 //! Who would be asked.
 
-use domain::checkpoint::CheckpointKind;
-use domain::id::HookId;
-use domain::json::{Value, json};
-use domain::rule::Rule;
-use domain::store::RuleChange;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::id::HookId;
+use pintle_domain::json::{Value, json};
+use pintle_domain::rule::Rule;
+use pintle_domain::store::RuleChange;
 use pintle_rules::admin::{CallerRole, ChainQuery};
 
 use super::stage::{ACME, Stage, of_acme, of_default, script};
@@ -20,7 +20,7 @@ async fn each_hook_says_whether_it_would_run_and_why_not() {
         }
         record
     };
-    let helper = domain::id::agent_uuid(&admin.tenant, "helper");
+    let helper = pintle_domain::id::agent_uuid(&admin.tenant, "helper");
     stage.create(&admin, with("runs", &[("priority", json!(9))])).await;
     stage.create(&admin, with("switched", &[("priority", json!(8)), ("enabled", json!(false))])).await;
     stage.create(&admin, with("unmatched", &[("priority", json!(7)), ("matcher", json!("^read$"))])).await;
@@ -65,7 +65,7 @@ async fn what_is_shipped_and_off_stands_in_the_chain_as_any_other_that_is_off() 
     stage.create(&admin, off).await;
     for row in pintle_rules::builtin::builtins()[0].rows("2026-11-22T09:00:00Z".parse().unwrap()) {
         // The model's scripts are shorter.
-        let config = domain::json::from_value(json!({"source": "return {\"decision\":\"allow\"}"})).unwrap();
+        let config = pintle_domain::json::from_value(json!({"source": "return {\"decision\":\"allow\"}"})).unwrap();
         stage.write(RuleChange::Create(Rule { config, ..row }.into()));
     }
     let chain = stage.ok(&admin, "hooks.chain", json!({"event": "pre_tool_use", "toolName": "exec"})).await;

@@ -1,11 +1,11 @@
 //! Exceptions of rules: a person is asked where a rule refuses, as long as the exception acts.
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 use pintle_rules::admin::CallerRole;
 
 use super::stage::{ACME, Stage, of_acme, of_default, script};
 
-const DEFAULT: &str = domain::id::DEFAULT_TENANT;
+const DEFAULT: &str = pintle_domain::id::DEFAULT_TENANT;
 
 const REFUSED: &str = "block: guard says so";
 

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use domain::checkpoint::ObservedEvent;
-use domain::id::{DEFAULT_TENANT, TenantId, TurnId};
-use domain::identity::Identity;
-use domain::json::{Object, Value, json};
-use domain::store::{ExecutionQuery, ExecutionStore as _, RuleChange, TenantScope};
-use domain::tool::{ToolCall, ToolOutput};
-use egress::Allow;
+use pintle_domain::checkpoint::ObservedEvent;
+use pintle_domain::id::{DEFAULT_TENANT, TenantId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::store::{ExecutionQuery, ExecutionStore as _, RuleChange, TenantScope};
+use pintle_domain::tool::{ToolCall, ToolOutput};
+use pintle_egress::Allow;
 use pintle_rules::admin::CallerRole;
-use testkit::http::{HttpStub, StubAnswer};
+use pintle_testkit::http::{HttpStub, StubAnswer};
 
 use super::stage::{Plan, Stage, http, of_default};
 

@@ -1,18 +1,18 @@
 //! Pages of what hooks did.
 
-use domain::checkpoint::CheckpointKind;
-use domain::execution::{Execution, KeptOutput, OutputHead};
-use domain::id::{HookId, TenantId, agent_uuid};
-use domain::json::{Object, Value, json};
-use domain::rule::{Decision, HandlerType};
-use domain::store::{AuditStore as _, ExecutionStore as _};
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::execution::{Execution, KeptOutput, OutputHead};
+use pintle_domain::id::{HookId, TenantId, agent_uuid};
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::rule::{Decision, HandlerType};
+use pintle_domain::store::{AuditStore as _, ExecutionStore as _};
 use pintle_rules::admin::{Caller, CallerRole, MAX_PAGE};
 
 use super::stage::{ACME, Stage, of_acme, of_default, script};
 
 /// A row of the second `n`.
 pub(crate) fn row(n: i64, hook: &str, tenant: Option<&str>, session: Option<&str>) -> Execution {
-    let tenant_id = TenantId::from(tenant.unwrap_or(domain::id::DEFAULT_TENANT));
+    let tenant_id = TenantId::from(tenant.unwrap_or(pintle_domain::id::DEFAULT_TENANT));
     Execution {
         id: uuid::Uuid::now_v7().to_string(),
         hook_id: Some(HookId::from(hook)),

@@ -1,15 +1,15 @@
 //! Records that are taken over hooks that are there.
 
-use domain::id::HookId;
-use domain::json::{Value, json};
-use domain::rule::Rule;
-use domain::store::{Actor, RuleChange, RuleStore as _};
+use pintle_domain::id::HookId;
+use pintle_domain::json::{Value, json};
+use pintle_domain::rule::Rule;
+use pintle_domain::store::{Actor, RuleChange, RuleStore as _};
 use pintle_rules::admin::CallerRole;
 use pintle_rules::record::MAX_HOOKS;
 
 use super::stage::{ACME, Stage, of_acme, of_default, script};
 
-const DEFAULT: &str = domain::id::DEFAULT_TENANT;
+const DEFAULT: &str = pintle_domain::id::DEFAULT_TENANT;
 
 fn over(record: &Value) -> Value {
     json!({ "hooks": [record], "overwrite": true })

@@ -1,6 +1,6 @@
 //! Tenants do not see each other: what is another's is like what is not there.
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 use pintle_rules::admin::{Caller, CallerRole};
 
 use super::history::row;

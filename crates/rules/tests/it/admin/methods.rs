@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use domain::json::{Value, json};
-use domain::rule::Edition;
+use pintle_domain::json::{Value, json};
+use pintle_domain::rule::Edition;
 use pintle_rules::admin::{CallerRole, METHODS};
 
 use super::stage::{ACME, Plan, Stage, UNKNOWN, http, of_acme, of_default, script};

@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-use domain::fault::Fault;
-use domain::hook::HookState;
-use domain::id::{HookId, TenantId};
-use domain::json::json;
-use domain::rule::Rule;
-use domain::store::{RuleChange, RuleStore as _, StoredRules, Tenant};
+use pintle_domain::fault::Fault;
+use pintle_domain::hook::HookState;
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::json::json;
+use pintle_domain::rule::Rule;
+use pintle_domain::store::{RuleChange, RuleStore as _, StoredRules, Tenant};
 use pintle_rules::admin::CallerRole;
 use pintle_rules::cache::{AgentNames, RuleCache};
-use testkit::log::Log;
+use pintle_testkit::log::Log;
 use tokio_util::sync::CancellationToken;
 
 use super::stage::{ACME, Plan, Stage, UNKNOWN, of_acme, of_default, script};
 
-const DEFAULT: &str = domain::id::DEFAULT_TENANT;
+const DEFAULT: &str = pintle_domain::id::DEFAULT_TENANT;
 
 /// What runs the hook, to see whether it is another one.
-fn mounted(stage: &Stage, name: &str) -> Arc<domain::hook::Hook> {
+fn mounted(stage: &Stage, name: &str) -> Arc<pintle_domain::hook::Hook> {
     let rules = stage.engine.live().rules();
     let hooks = rules.of(&TenantId::from(DEFAULT));
     hooks.iter().find(|mounted| mounted.hook.name.as_str() == name).unwrap().hook.clone()
@@ -44,7 +44,8 @@ async fn another_process_is_noticed_by_the_epoch() {
     let id = stage.create(&of_default(CallerRole::Admin), script("tenant", "guard", "allow")).await;
     assert_eq!(stage.rule_cache.refresh(), Ok(false));
     let config =
-        domain::json::from_value(json!({"source": "return {\"decision\":\"block\",\"reason\":\"new\"}"})).unwrap();
+        pintle_domain::json::from_value(json!({"source": "return {\"decision\":\"block\",\"reason\":\"new\"}"}))
+            .unwrap();
     let row = Rule { config, ..stage.row(&id) };
     stage.write(RuleChange::Update { hook: row.into(), if_version: None, action: "updated" });
     assert_eq!(stage.gate(DEFAULT, "exec").await, "allow");
@@ -391,8 +392,8 @@ async fn what_is_wrong_with_a_row_shuts_its_gate() {
     for (row, why) in [
         (Rule { matcher: "(".into(), ..good.clone() }, "could not evaluate its condition"),
         (Rule { if_expr: "1 +".into(), ..good.clone() }, "could not evaluate its condition"),
-        (Rule { config: domain::json::Object::new(), ..good.clone() }, "failed: it "),
-        (Rule { handler_type: domain::rule::HandlerType::Command, ..good.clone() }, "failed: it "),
+        (Rule { config: pintle_domain::json::Object::new(), ..good.clone() }, "failed: it "),
+        (Rule { handler_type: pintle_domain::rule::HandlerType::Command, ..good.clone() }, "failed: it "),
     ] {
         stage.write(RuleChange::Update { hook: row.into(), if_version: None, action: "updated" });
         stage.rule_cache.refresh().unwrap();

@@ -1,8 +1,8 @@
 //! Secrets go in, and never come out.
 
-use domain::id::HookId;
-use domain::json::{Value, json};
-use domain::store::{AuditStore as _, RuleStore as _};
+use pintle_domain::id::HookId;
+use pintle_domain::json::{Value, json};
+use pintle_domain::store::{AuditStore as _, RuleStore as _};
 use pintle_rules::admin::CallerRole;
 
 use super::stage::{Stage, http, of_default};

@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use domain::id::{AgentId, HookId, TenantId, TurnId, agent_uuid};
-use domain::identity::Identity;
-use domain::json::{Object, Value, json};
-use domain::llm::{LlmReply, Usage};
-use domain::message::CallPart;
-use domain::rule::Edition;
-use domain::store::{RuleStore as _, Tenant};
-use domain::tool::ToolCall;
-use egress::{Allow, Egress, KeepAlive};
-use engine::{Clock, Engine, NullStore};
 use futures_util::future::BoxFuture;
+use pintle_domain::id::{AgentId, HookId, TenantId, TurnId, agent_uuid};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::llm::{LlmReply, Usage};
+use pintle_domain::message::CallPart;
+use pintle_domain::rule::Edition;
+use pintle_domain::store::{RuleStore as _, Tenant};
+use pintle_domain::tool::ToolCall;
+use pintle_egress::{Allow, Egress, KeepAlive};
+use pintle_engine::{Clock, Engine, NullStore};
 use pintle_rules::admin::{Caller, CallerRole, RuleAdmin, RuleAdminServices, SealingVault, UnknownAgent};
 use pintle_rules::cache::RuleCache;
 use pintle_rules::handler::{
@@ -24,7 +24,7 @@ use pintle_rules::handler::{
 };
 use pintle_rules::http::HttpSender;
 use pintle_rules::judge::JudgeQuestion;
-use testkit::rules::MemoryRules;
+use pintle_testkit::rules::MemoryRules;
 
 use crate::http_exchange::time::StillTime;
 
@@ -135,7 +135,7 @@ impl Evaluator for Stern {
             "id": "call_1", "type": "function",
             "function": {"name": "decide", "arguments": "{\"decision\":\"block\",\"reason\":\"too risky\"}"},
         });
-        let call: CallPart = domain::json::from_value(decide).unwrap();
+        let call: CallPart = pintle_domain::json::from_value(decide).unwrap();
         let usage = Usage { prompt_tokens: 90, completion_tokens: 10, total_tokens: 100 };
         let reply = LlmReply { usage: Some(usage), ..LlmReply::calls(vec![call]) };
         Box::pin(async move { Ok(Judgement { reply, model: "fake/judge".into() }) })
@@ -221,8 +221,8 @@ impl Stage {
 
     /// A tool call of an agent of `tenant` at its gates: what came of it, in words.
     pub(crate) async fn gate(&self, tenant: &str, tool: &str) -> String {
-        use domain::checkpoint::PreToolUse;
-        use domain::ruling::Ruling;
+        use pintle_domain::checkpoint::PreToolUse;
+        use pintle_domain::ruling::Ruling;
         let who = Identity { tenant_id: TenantId::from(tenant), ..Identity::top("main", "s", TurnId::fresh()) };
         let hooks = self.engine.dispatcher(who);
         let call = ToolCall { id: "c1".into(), tool: tool.into(), raw_tool: tool.into(), arguments: Object::new() };
@@ -269,7 +269,7 @@ fn parts(
 ) -> RuleServices {
     let slug = |tenant: &TenantId| match tenant.as_str() {
         ACME => Some("acme".to_owned()),
-        domain::id::DEFAULT_TENANT => Some("default".to_owned()),
+        pintle_domain::id::DEFAULT_TENANT => Some("default".to_owned()),
         _ => None,
     };
     let time = StillTime::new();
@@ -309,7 +309,7 @@ pub(crate) fn somebody(tenant: &str, role: CallerRole) -> Caller {
 }
 
 pub(crate) fn of_default(role: CallerRole) -> Caller {
-    somebody(domain::id::DEFAULT_TENANT, role)
+    somebody(pintle_domain::id::DEFAULT_TENANT, role)
 }
 
 pub(crate) fn of_acme(role: CallerRole) -> Caller {

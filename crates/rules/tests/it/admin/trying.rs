@@ -1,10 +1,10 @@
 //! Tests of hooks: the handler runs for real, and nothing stays.
 
-use domain::json::{Value, json};
-use domain::store::{ExecutionQuery, ExecutionStore as _, RuleStore as _, TenantScope};
-use egress::Allow;
+use pintle_domain::json::{Value, json};
+use pintle_domain::store::{ExecutionQuery, ExecutionStore as _, RuleStore as _, TenantScope};
+use pintle_egress::Allow;
 use pintle_rules::admin::{CallerRole, Sample, TestTarget};
-use testkit::http::{HttpStub, StubAnswer};
+use pintle_testkit::http::{HttpStub, StubAnswer};
 
 use super::stage::{Plan, Stage, http, of_acme, of_default, script};
 

@@ -1,6 +1,6 @@
 //! Conditions over the variables of an event.
 
-use domain::condition::{Condition, ConditionInput};
+use pintle_domain::condition::{Condition, ConditionInput};
 use pintle_rules::condition::{compile, compile_matcher};
 
 use super::{Event, check, exec};

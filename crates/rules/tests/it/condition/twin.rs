@@ -10,7 +10,7 @@ use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use super::Event;
 
 /// What the crate says: the bool, or nothing where it is a fault.
-fn twin(input: &domain::json::Value, expression: &str) -> Option<bool> {
+fn twin(input: &pintle_domain::json::Value, expression: &str) -> Option<bool> {
     let tree = PrattParser::new().parse(expression).unwrap();
     let mut context = Context::default();
     context.add_variable("tool_name", "exec").unwrap();
@@ -23,14 +23,14 @@ fn twin(input: &domain::json::Value, expression: &str) -> Option<bool> {
 }
 
 /// As the engine's page has it: numbers of JSON are doubles.
-fn lift(json: &domain::json::Value) -> Cel {
+fn lift(json: &pintle_domain::json::Value) -> Cel {
     match json {
-        domain::json::Value::Null => Cel::Null,
-        domain::json::Value::Bool(it) => Cel::Bool(*it),
-        domain::json::Value::Number(it) => Cel::Float(it.as_f64().unwrap()),
-        domain::json::Value::String(it) => Cel::from(it.as_str()),
-        domain::json::Value::Array(all) => Cel::List(all.iter().map(lift).collect::<Vec<_>>().into()),
-        domain::json::Value::Object(all) => {
+        pintle_domain::json::Value::Null => Cel::Null,
+        pintle_domain::json::Value::Bool(it) => Cel::Bool(*it),
+        pintle_domain::json::Value::Number(it) => Cel::Float(it.as_f64().unwrap()),
+        pintle_domain::json::Value::String(it) => Cel::from(it.as_str()),
+        pintle_domain::json::Value::Array(all) => Cel::List(all.iter().map(lift).collect::<Vec<_>>().into()),
+        pintle_domain::json::Value::Object(all) => {
             let all: std::collections::HashMap<String, Cel> = all.iter().map(|(k, v)| (k.clone(), lift(v))).collect();
             Cel::Map(all.into())
         }

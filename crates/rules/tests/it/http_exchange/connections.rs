@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::sync::mpsc;
 
-use egress::{Allow, Egress, KeepAlive};
+use pintle_egress::{Allow, Egress, KeepAlive};
 use tokio::task::JoinSet;
 
 use super::server::{Do, Server, bytes, ok, status};

@@ -1,7 +1,7 @@
 //! What those who watch for attacks read.
 
-use egress::{Egress, KeepAlive};
-use testkit::log::Log;
+use pintle_egress::{Egress, KeepAlive};
+use pintle_testkit::log::Log;
 
 use super::{Names, of, post};
 

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use egress::{Allow, Egress, KeepAlive, Resolver};
 use futures_util::future::BoxFuture;
+use pintle_egress::{Allow, Egress, KeepAlive, Resolver};
 use pintle_rules::http::{Delivery, HttpFault};
 
 use super::server::{Do, Server, ok, status};

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use engine::Clock;
 use futures_util::future::BoxFuture;
+use pintle_engine::Clock;
 use pintle_rules::http::{RETRY_AFTER, Timer};
 use tokio::sync::watch;
 

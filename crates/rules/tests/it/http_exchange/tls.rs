@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use egress::{Allow, Egress, KeepAlive};
+use pintle_egress::{Allow, Egress, KeepAlive};
 use pintle_rules::http::HttpSender;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::PrivateKeyDer;

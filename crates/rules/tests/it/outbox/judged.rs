@@ -3,21 +3,21 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use domain::checkpoint::{CheckpointKind, PreToolUse};
-use domain::id::{DEFAULT_TENANT, HookId, TenantId, TurnId};
-use domain::identity::Identity;
-use domain::json::{Object, Value, json};
-use domain::llm::{LlmReply, Usage};
-use domain::message::CallPart;
-use domain::rule::{HandlerType, Rule};
-use domain::ruling::Ruling;
-use domain::store::{Actor, BudgetChange, BudgetStore as _, RuleChange};
-use domain::tool::ToolCall;
-use engine::{Clock as _, domain};
 use futures_util::future::BoxFuture;
+use pintle_domain::checkpoint::{CheckpointKind, PreToolUse};
+use pintle_domain::id::{DEFAULT_TENANT, HookId, TenantId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::llm::{LlmReply, Usage};
+use pintle_domain::message::CallPart;
+use pintle_domain::rule::{HandlerType, Rule};
+use pintle_domain::ruling::Ruling;
+use pintle_domain::store::{Actor, BudgetChange, BudgetStore as _, RuleChange};
+use pintle_domain::tool::ToolCall;
+use pintle_engine::Clock as _;
 use pintle_rules::handler::{Evaluator, JudgeChoice, Judgement, QuestionSent};
 use pintle_rules::judge::JudgeQuestion;
-use testkit::log::Log;
+use pintle_testkit::log::Log;
 
 use super::stage::{Host, Plan, World};
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use domain::id::DEFAULT_TENANT;
-use domain::rule::{Decision, Rule};
-use domain::store::{Actor, OutboxJob, OutboxStore as _, RuleChange, RuleStore as _};
+use pintle_domain::id::DEFAULT_TENANT;
+use pintle_domain::rule::{Decision, Rule};
+use pintle_domain::store::{Actor, OutboxJob, OutboxStore as _, RuleChange, RuleStore as _};
 use pintle_rules::handler::{ATTEMPTS, LEASE, PAUSES_SECONDS, PoolLimits, SEND_TIME};
 use tokio::time::{Instant, sleep};
 
@@ -191,7 +191,7 @@ async fn the_jobs_of_a_hook_that_is_gone_are_over() {
             world.store.trip(&hook.id, &hook.tenant_id, &by).unwrap();
         },
         |world, hook| {
-            let event = domain::checkpoint::CheckpointKind::SessionStart;
+            let event = pintle_domain::checkpoint::CheckpointKind::SessionStart;
             let other = Rule { event, ..hook };
             world.change(RuleChange::Update { hook: Box::new(other), if_version: None, action: "updated" });
         },
@@ -265,7 +265,7 @@ async fn a_job_that_cannot_be_read_is_over() {
     let world = World::new();
     let hook = world.hook(DEFAULT_TENANT, "ok");
     let host = world.host(Plan::default());
-    use engine::Clock as _;
+    use pintle_engine::Clock as _;
     let job = OutboxJob {
         id: "0193a5b0-7000-7000-8000-0000000000b1".into(),
         tenant_id: hook.tenant_id,

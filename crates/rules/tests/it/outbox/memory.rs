@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use domain::checkpoint::{CheckpointKind, ObservedEvent};
-use domain::execution::input_hash;
-use domain::id::{DEFAULT_TENANT, TurnId};
-use domain::identity::Identity;
-use domain::json::Object;
-use domain::rule::{Decision, Rule};
-use domain::store::{Actor, RuleChange, RuleStore as _};
-use domain::tool::{ToolCall, ToolOutput};
+use pintle_domain::checkpoint::{CheckpointKind, ObservedEvent};
+use pintle_domain::execution::input_hash;
+use pintle_domain::id::{DEFAULT_TENANT, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::Object;
+use pintle_domain::rule::{Decision, Rule};
+use pintle_domain::store::{Actor, RuleChange, RuleStore as _};
+use pintle_domain::tool::{ToolCall, ToolOutput};
 use pintle_rules::handler::PoolLimits;
 use tokio::time::sleep;
 

@@ -1,7 +1,7 @@
 //! Processes share a store, tenants share a process.
 
-use domain::id::DEFAULT_TENANT;
-use domain::rule::Decision;
+use pintle_domain::id::DEFAULT_TENANT;
+use pintle_domain::rule::Decision;
 use pintle_rules::handler::PoolLimits;
 use tokio::time::sleep;
 

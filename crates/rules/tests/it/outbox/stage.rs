@@ -4,31 +4,31 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use domain::breaker::BreakerPolicy;
-use domain::checkpoint::{CheckpointKind, ObservedEvent};
-use domain::execution::Execution;
-use domain::id::{AgentId, HookId, TenantId, TurnId};
-use domain::identity::Identity;
-use domain::json::{Object, Value, json};
-use domain::llm::Usage;
-use domain::record::EventRecord;
-use domain::rule::{Decision, Edition, Fallback, HandlerType, HookScope, Rule, Source};
-use domain::store::{
+use futures_util::future::BoxFuture;
+use jiff::{SignedDuration, Timestamp};
+use pintle_domain::breaker::BreakerPolicy;
+use pintle_domain::checkpoint::{CheckpointKind, ObservedEvent};
+use pintle_domain::execution::Execution;
+use pintle_domain::id::{AgentId, HookId, TenantId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::llm::Usage;
+use pintle_domain::record::EventRecord;
+use pintle_domain::rule::{Decision, Edition, Fallback, HandlerType, HookScope, Rule, Source};
+use pintle_domain::store::{
     Actor, ExecutionQuery, ExecutionStore, OnKept, OutboxJob, OutboxStore as _, RecordQuery, RecordStore, RuleChange,
     RuleStore as _, StoreError, StoredEvent, Tenant, TenantScope,
 };
-use egress::{Egress, KeepAlive};
-use engine::evidence::Evidence;
-use engine::{Clock, Deadlines, Engine, Tracer, domain};
-use futures_util::future::BoxFuture;
-use jiff::{SignedDuration, Timestamp};
+use pintle_egress::{Egress, KeepAlive};
+use pintle_engine::evidence::Evidence;
+use pintle_engine::{Clock, Deadlines, Engine, Tracer};
 use pintle_rules::cache::RuleCache;
 use pintle_rules::handler::{
     CommandEnv, Evaluator, ObserverPool, Outbox, PoolLimits, RuleServices, ScriptCall, ScriptFailure, ScriptResult,
     Scripts, Vault,
 };
 use pintle_rules::http::HttpSender;
-use testkit::rules::MemoryRules;
+use pintle_testkit::rules::MemoryRules;
 use tokio::time::Instant;
 
 use super::traced::Told;

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use domain::checkpoint::{CheckpointKind, PreToolUse, RuntimeEvent};
-use domain::id::{DEFAULT_TENANT, TenantId, TurnId};
-use domain::identity::Identity;
-use domain::json::Object;
-use domain::rule::Rule;
-use domain::span::{AttributeValue, Span, SpanKey};
-use domain::store::RuleChange;
-use domain::tool::ToolCall;
-use engine::{Clearance, Telemetry, domain};
+use pintle_domain::checkpoint::{CheckpointKind, PreToolUse, RuntimeEvent};
+use pintle_domain::id::{DEFAULT_TENANT, TenantId, TurnId};
+use pintle_domain::identity::Identity;
+use pintle_domain::json::Object;
+use pintle_domain::rule::Rule;
+use pintle_domain::span::{AttributeValue, Span, SpanKey};
+use pintle_domain::store::RuleChange;
+use pintle_domain::tool::ToolCall;
+use pintle_engine::{Clearance, Telemetry};
 use pintle_rules::handler::{ATTEMPTS, PoolLimits};
 use tokio::time::sleep;
 

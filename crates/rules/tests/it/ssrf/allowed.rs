@@ -1,6 +1,6 @@
 //! What the operator's entries open, and what they leave closed.
 
-use egress::Allow;
+use pintle_egress::Allow;
 
 use super::Case;
 

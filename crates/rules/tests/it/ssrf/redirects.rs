@@ -1,6 +1,6 @@
 //! An allowed server that sends on to inner ones.
 
-use egress::{Allow, Egress};
+use pintle_egress::{Allow, Egress};
 
 use super::stage::Stage;
 use crate::http_exchange::server::{Do, Server};

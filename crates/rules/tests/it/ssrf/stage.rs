@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use egress::{Allow, Client, Dial, Egress, EgressError, KeepAlive, Resolver, SystemDial, SystemResolver, Timeouts};
-use engine::Deadlines;
 use futures_util::future::BoxFuture;
+use pintle_egress::{
+    Allow, Client, Dial, Egress, EgressError, KeepAlive, Resolver, SystemDial, SystemResolver, Timeouts,
+};
+use pintle_engine::Deadlines;
 use pintle_rules::http::HttpSender;
 use reqwest::Method;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use egress::{Allow, Egress};
+use pintle_egress::{Allow, Egress};
 
 use super::ips;
 use super::stage::{Stage, World};

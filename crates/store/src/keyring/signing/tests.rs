@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use domain::audit::{AuditFinding, AuditKind, AuditLine, AuditLines, Verifier, append};
-use domain::json::Object;
+use pintle_domain::audit::{AuditFinding, AuditKind, AuditLine, AuditLines, Verifier, append};
+use pintle_domain::json::Object;
 
 use super::*;
 

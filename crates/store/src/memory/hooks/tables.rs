@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use domain::breaker::BreakerRun;
-use domain::id::{DEFAULT_TENANT, HookId, SENTINEL_TENANT, TenantId};
-use domain::rule::Rule;
-use domain::store::{
+use jiff::Timestamp;
+use pintle_domain::breaker::BreakerRun;
+use pintle_domain::id::{DEFAULT_TENANT, HookId, SENTINEL_TENANT, TenantId};
+use pintle_domain::rule::Rule;
+use pintle_domain::store::{
     Actor, LoggedChange, OpenBreaker, OutboxJob, RuleChange, RuleChangeResult, StoreError, StoredRules, Tenant,
     TenantScope,
 };
-use jiff::Timestamp;
 
 use crate::rules::{self, Account, CREATED, DELETED, RESET, RowChange, TRIPPED, moment};
 

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use domain::approval::{APPROVAL_USED, Approval, ApprovalFlaw, ApprovalState, used_approval};
-use domain::audit::{AuditKind, ChainHead, Hash};
-use domain::id::TenantId;
-use domain::json::{Object, canonical};
 use jiff::{SignedDuration, Timestamp};
+use pintle_domain::approval::{APPROVAL_USED, Approval, ApprovalFlaw, ApprovalState, used_approval};
+use pintle_domain::audit::{AuditKind, ChainHead, Hash};
+use pintle_domain::id::TenantId;
+use pintle_domain::json::{Object, canonical};
 
 use crate::body;
 use crate::db::{Db, Failure, moment};

@@ -1,8 +1,8 @@
 //! A chain held against what is known of it outside of the store.
 
-use domain::anchor::{Anchor, ChainSeen};
-use domain::audit::{ChainHead, Hash};
-use domain::id::TenantId;
+use pintle_domain::anchor::{Anchor, ChainSeen};
+use pintle_domain::audit::{ChainHead, Hash};
+use pintle_domain::id::TenantId;
 
 use super::{head, last_signed, number};
 use crate::anchor_file::AnchorNow;

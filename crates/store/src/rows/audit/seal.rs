@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use domain::audit::{AuditCheckpoint, CHECKPOINT_EVERY, ChainHead, ChangeKey, due, due_at_stop};
-use domain::id::TenantId;
-use domain::store::StoreError;
 use jiff::Timestamp;
+use pintle_domain::audit::{AuditCheckpoint, CHECKPOINT_EVERY, ChainHead, ChangeKey, due, due_at_stop};
+use pintle_domain::id::TenantId;
+use pintle_domain::store::StoreError;
 
 use super::super::records::KnownRows;
 use super::sealers::whose_seals;

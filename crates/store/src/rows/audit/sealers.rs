@@ -1,7 +1,7 @@
 //! Who sealed the newest entries about changes: a host with the keys at hand, or another one.
 
-use domain::audit::{ChangeKey, ChangeProof, Hash};
-use domain::json::Object;
+use pintle_domain::audit::{ChangeKey, ChangeProof, Hash};
+use pintle_domain::json::Object;
 
 use crate::db::{Db, Failure};
 

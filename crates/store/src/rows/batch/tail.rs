@@ -7,8 +7,8 @@
 
 mod code;
 
-use domain::id::TenantId;
-use domain::store::StoreError;
+use pintle_domain::id::TenantId;
+use pintle_domain::store::StoreError;
 
 use super::super::audit::{Sealer, head};
 use super::{Pending, Rows, put};

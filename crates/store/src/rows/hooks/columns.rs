@@ -2,13 +2,13 @@
 
 use std::fmt::Display;
 
-use domain::anchor::{AnchoredRule, DoubtKind, RuleDoubt};
-use domain::breaker::BreakerPolicy;
-use domain::checkpoint::CheckpointKind;
-use domain::id::{HookId, TenantId};
-use domain::json::{Object, Value};
-use domain::rule::{Fallback, HandlerType, HookScope, Rule, Source};
 use jiff::Timestamp;
+use pintle_domain::anchor::{AnchoredRule, DoubtKind, RuleDoubt};
+use pintle_domain::breaker::BreakerPolicy;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::json::{Object, Value};
+use pintle_domain::rule::{Fallback, HandlerType, HookScope, Rule, Source};
 
 use crate::db::{Cell, Columns, Dialect, Failure};
 use crate::{body, jsonb, rules};

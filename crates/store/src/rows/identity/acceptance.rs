@@ -1,9 +1,9 @@
 //! Rows of members and keys that somebody takes as they are: each is named, told in the audit chain, and sealed.
 
-use domain::audit::{AuditKind, ChangeKey};
-use domain::id::TenantId;
-use domain::json::{Value, canonical};
-use domain::store::{Actor, ApiKey, IdentityAction, IdentityChange, Member};
+use pintle_domain::audit::{AuditKind, ChangeKey};
+use pintle_domain::id::TenantId;
+use pintle_domain::json::{Value, canonical};
+use pintle_domain::store::{Actor, ApiKey, IdentityAction, IdentityChange, Member};
 
 use super::sealed_row::SealedRow;
 use super::seals::{LastSaid, RowDoubt, RowSeals, named, seal_key, seal_member, slug, slugs};

@@ -1,9 +1,9 @@
 //! Links and sessions of the console.
 
-use domain::audit::ChangeKey;
-use domain::id::TenantId;
-use domain::store::{ConsoleSession, SecretDigest, SessionSecrets, SignInLink};
 use jiff::Timestamp;
+use pintle_domain::audit::ChangeKey;
+use pintle_domain::id::TenantId;
+use pintle_domain::store::{ConsoleSession, SecretDigest, SessionSecrets, SignInLink};
 
 use super::sealed_row::{self, SealedRow};
 use super::{column_of, raise, shown_at, tenant_in, uuid, word};

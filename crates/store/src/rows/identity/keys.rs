@@ -1,8 +1,8 @@
 //! API keys.
 
-use domain::id::TenantId;
-use domain::store::{Actor, ApiKey, KeyScope, SecretDigest};
 use jiff::Timestamp;
+use pintle_domain::id::TenantId;
+use pintle_domain::store::{Actor, ApiKey, KeyScope, SecretDigest};
 
 use super::sealed_row::{self, SealedRow};
 use super::{column_of, maybe_at, members, raise, shown_at, tenant_in, uuid};

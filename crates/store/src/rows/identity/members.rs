@@ -1,7 +1,7 @@
 //! Members of tenants, and tenants that are disabled.
 
-use domain::id::TenantId;
-use domain::store::{Actor, Member, StoreError, Tenant};
+use pintle_domain::id::TenantId;
+use pintle_domain::store::{Actor, Member, StoreError, Tenant};
 
 use super::sealed_row::{self, SealedRow};
 use super::{column_of, maybe_at, raise, shown_at, tenant_in, word};

@@ -1,9 +1,9 @@
 //! Whether a store was sealed with another key than those at hand. What a host with the wrong key seals, no other host
 //! takes, so it is refused before anything is written.
 
-use domain::audit::{ChangeKey, RowProof};
-use domain::json::Value;
-use domain::store::StoreError;
+use pintle_domain::audit::{ChangeKey, RowProof};
+use pintle_domain::json::Value;
+use pintle_domain::store::StoreError;
 
 use super::{keys, members};
 use crate::db::{Db, Failure};

@@ -2,9 +2,9 @@
 //! those of an older key, when somebody says so. Nobody else may do it: each host knows the keys that it has, and a row
 //! under a new one is nothing to those that do not have it yet.
 
-use domain::audit::{ChangeKey, RowProof};
-use domain::id::TenantId;
-use domain::json::Value;
+use pintle_domain::audit::{ChangeKey, RowProof};
+use pintle_domain::id::TenantId;
+use pintle_domain::json::Value;
 
 use super::seals::{seal_key, seal_member};
 use super::{keys, members};

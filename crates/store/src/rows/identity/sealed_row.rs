@@ -1,7 +1,7 @@
 //! Rows with a seal, and what it is over.
 
-use domain::json::{Value, json};
-use domain::store::{ApiKey, ConsoleSession, Member, SignInLink};
+use pintle_domain::json::{Value, json};
+use pintle_domain::store::{ApiKey, ConsoleSession, Member, SignInLink};
 
 /// A row as it was read.
 pub(crate) struct SealedRow<T> {

@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use domain::audit::{ChangeKey, ChangeProof, Hash, RowProof};
-use domain::caller_role::CallerRole;
-use domain::id::{DEFAULT_SLUG, TenantId};
-use domain::json::{Object, Value, canonical};
-use domain::shell_word::shell_word;
-use domain::store::{ApiKey, ConsoleSession, IdentityAction, Member, SignInLink};
 use jiff::Timestamp;
+use pintle_domain::audit::{ChangeKey, ChangeProof, Hash, RowProof};
+use pintle_domain::caller_role::CallerRole;
+use pintle_domain::id::{DEFAULT_SLUG, TenantId};
+use pintle_domain::json::{Object, Value, canonical};
+use pintle_domain::shell_word::shell_word;
+use pintle_domain::store::{ApiKey, ConsoleSession, IdentityAction, Member, SignInLink};
 
 use super::sealed_row::SealedRow;
 use super::{console, keys, members};

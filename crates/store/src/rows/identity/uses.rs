@@ -1,7 +1,7 @@
 //! What is counted over all nodes.
 
-use domain::store::{GatewayUse, ParkedTurn, UseRoom};
 use jiff::Timestamp;
+use pintle_domain::store::{GatewayUse, ParkedTurn, UseRoom};
 use serde::Deserialize;
 
 use crate::db::{Columns, Db, Exclusive, Failure};

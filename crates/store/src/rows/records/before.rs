@@ -1,6 +1,6 @@
 //! Events as the schemas before kept them, a row for everything, and the way there and back.
 
-use domain::store::{StoredEvent, StoredRecord};
+use pintle_domain::store::{StoredEvent, StoredRecord};
 
 use super::inserts;
 use crate::body;

@@ -1,6 +1,6 @@
 //! Ids as bytes: a UUID takes 16 of them and not 36, and still sorts as its text does.
 
-use domain::hex::hex;
+use pintle_domain::hex::hex;
 use uuid::Uuid;
 
 /// What the bytes of a UUID begin with.

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use domain::json::Value;
-use domain::store::StoredRecord;
+use pintle_domain::json::Value;
+use pintle_domain::store::StoredRecord;
 use serde::{Deserialize, Serialize};
 
 use crate::body;
@@ -109,7 +109,7 @@ mod tests {
             slot_wait_ms: Some(31.5),
             warnings: vec!["w".into()],
             dropped: vec!["context: nothing is added here".into()],
-            change: Some(domain::json::json!([{"op": "remove", "path": "/x"}])),
+            change: Some(pintle_domain::json::json!([{"op": "remove", "path": "/x"}])),
             ..StoredRecord::default()
         };
         let failed = StoredRecord {

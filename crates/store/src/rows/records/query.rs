@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use domain::id::{EventId, TenantId};
-use domain::store::{RecordQuery, StoredEvent, StoredTurn};
 use jiff::Timestamp;
+use pintle_domain::id::{EventId, TenantId};
+use pintle_domain::store::{RecordQuery, StoredEvent, StoredTurn};
 
 use super::{FOUND, STOPS, event, id_in, ids, moment_in, nanos_of};
 use crate::db::{Cell, Db, Dialect, Failure, limit_of};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use domain::id::TenantId;
-use domain::store::{StoredTurn, TurnOutcome, TurnPage, TurnQuery, TurnRow, WhichTurns};
 use jiff::Timestamp;
+use pintle_domain::id::TenantId;
+use pintle_domain::store::{StoredTurn, TurnOutcome, TurnPage, TurnQuery, TurnRow, WhichTurns};
 
 use super::query::{Wanted, counts, indexed};
 use super::{STOPS, id_in, ids, moment_in, nanos_of};

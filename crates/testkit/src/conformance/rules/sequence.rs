@@ -1,12 +1,12 @@
 //! A sequence of calls, made from a number. Spaces are small, so that everything meets everything.
 
-use domain::breaker::{BreakerOutcome, BreakerPolicy, BreakerRun};
-use domain::id::{HookId, TenantId};
-use domain::json::{Object, Value};
-use domain::rule::{AGENT_EVENTS, Fallback, HandlerType, HookScope, Rule, Source};
-use domain::store::{Actor, BudgetChange, OutboxJob, RuleChange, Tenant};
 use fastrand::Rng;
 use jiff::{SignedDuration, Timestamp};
+use pintle_domain::breaker::{BreakerOutcome, BreakerPolicy, BreakerRun};
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::json::{Object, Value};
+use pintle_domain::rule::{AGENT_EVENTS, Fallback, HandlerType, HookScope, Rule, Source};
+use pintle_domain::store::{Actor, BudgetChange, OutboxJob, RuleChange, Tenant};
 
 use super::steps::Step;
 

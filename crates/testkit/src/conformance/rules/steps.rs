@@ -1,9 +1,9 @@
 //! What can be done.
 
-use domain::breaker::BreakerRun;
-use domain::id::{HookId, TenantId};
-use domain::store::{Actor, BudgetChange, OutboxJob, RuleChange, Tenant};
 use jiff::Timestamp;
+use pintle_domain::breaker::BreakerRun;
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::store::{Actor, BudgetChange, OutboxJob, RuleChange, Tenant};
 
 /// One call of a store.
 #[derive(Clone, Debug)]

@@ -1,18 +1,18 @@
 //! Every kind of entry comes back as it was, whatever stands in it.
 
-use domain::checkpoint::runtime::{ToolExecution, TurnStatus};
-use domain::history::{ChangedMessage, RecalledHistory, WithheldReason};
-use domain::id::{AgentId, DEFAULT_TENANT, HookName, TurnId};
-use domain::json;
-use domain::kept_result::KeptResult;
-use domain::ledger::MsgId;
-use domain::llm::Usage;
-use domain::message::{CallPart, Message, ProviderData, Role, SystemPart};
-use domain::planning::StepPrompts;
-use domain::session::{JournalEntry, ReleaseReason, Session};
-use domain::skill::{SkillHook, Skills, Timing, Voice};
-use domain::store::{SessionKey, SessionStore};
-use domain::turn::{Fact, MessageSender, ModelAnswer, ToolUse, TurnFlow, TurnSetup, WaitingMessage};
+use pintle_domain::checkpoint::runtime::{ToolExecution, TurnStatus};
+use pintle_domain::history::{ChangedMessage, RecalledHistory, WithheldReason};
+use pintle_domain::id::{AgentId, DEFAULT_TENANT, HookName, TurnId};
+use pintle_domain::json;
+use pintle_domain::kept_result::KeptResult;
+use pintle_domain::ledger::MsgId;
+use pintle_domain::llm::Usage;
+use pintle_domain::message::{CallPart, Message, ProviderData, Role, SystemPart};
+use pintle_domain::planning::StepPrompts;
+use pintle_domain::session::{JournalEntry, ReleaseReason, Session};
+use pintle_domain::skill::{SkillHook, Skills, Timing, Voice};
+use pintle_domain::store::{SessionKey, SessionStore};
+use pintle_domain::turn::{Fact, MessageSender, ModelAnswer, ToolUse, TurnFlow, TurnSetup, WaitingMessage};
 
 use super::{append_of, appended, begun, journal, key, queued, row, waiting};
 

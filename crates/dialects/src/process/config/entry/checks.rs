@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use domain::checkpoint::runtime::RUNTIME_KINDS;
-use domain::checkpoint::{CheckpointKind, RuntimeKind};
-use domain::matcher::{Matcher, RespondTools};
+use pintle_domain::checkpoint::runtime::RUNTIME_KINDS;
+use pintle_domain::checkpoint::{CheckpointKind, RuntimeKind};
+use pintle_domain::matcher::{Matcher, RespondTools};
 
 use super::intercepted;
 use crate::process::config::problem::EntryProblem;

@@ -3,21 +3,21 @@
 use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
-use domain::checkpoint::CheckpointKind;
-use domain::health::{Health, Step};
-use domain::id::{DEFAULT_TENANT, SENTINEL_TENANT, TenantId, agent_uuid};
-use domain::json::{Value, json};
-use domain::rule::{Fallback, tripped};
-use domain::store::Tenant;
 use jiff::Timestamp;
-use rules::condition;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::health::{Health, Step};
+use pintle_domain::id::{DEFAULT_TENANT, SENTINEL_TENANT, TenantId, agent_uuid};
+use pintle_domain::json::{Value, json};
+use pintle_domain::rule::{Fallback, tripped};
+use pintle_domain::store::Tenant;
+use pintle_rules::condition;
 
 use super::super::stored::{blind, label, text};
 use crate::clean::clean;
 use crate::cli::command_line::complete;
 use crate::moment::moment_of;
 use crate::table::glued;
-use host::config::Config;
+use pintle_host::config::Config;
 
 const DIM: Style = Style::new().dimmed();
 const GOOD: Style = AnsiColor::Green.on_default();

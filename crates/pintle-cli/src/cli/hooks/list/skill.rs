@@ -1,13 +1,13 @@
 //! Hooks of skills in a listing: texts, which are proven by being read.
 
-use domain::checkpoint::CheckpointKind;
-use domain::health::Health;
-use domain::hook::Family;
-use domain::json::{Value, json};
-use domain::skill::finding::Severity;
-use host::config::Loaded;
-use host::skill_sets::{health, scan, standing};
 use jiff::Timestamp;
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::health::Health;
+use pintle_domain::hook::Family;
+use pintle_domain::json::{Value, json};
+use pintle_domain::skill::finding::Severity;
+use pintle_host::config::Loaded;
+use pintle_host::skill_sets::{health, scan, standing};
 
 /// A text of a skill, or what is wrong with one.
 #[derive(Clone, Debug, PartialEq)]

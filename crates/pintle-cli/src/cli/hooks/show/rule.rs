@@ -1,12 +1,12 @@
 //! `pintle hooks show` for a rule: its record, its breaker, who changed it, what it did last.
 
 use anstyle::{AnsiColor, Style};
-use domain::health::Health;
-use domain::hook::Family;
-use domain::json::{Value, json};
-use domain::shown_url::shown_url;
 use jiff::Timestamp;
-use rules::admin::{Caller, HistoryQuery, RuleAdmin};
+use pintle_domain::health::Health;
+use pintle_domain::hook::Family;
+use pintle_domain::json::{Value, json};
+use pintle_domain::shown_url::shown_url;
+use pintle_rules::admin::{Caller, HistoryQuery, RuleAdmin};
 
 use super::super::super::command_line::complete;
 use super::super::super::session::word;
@@ -18,7 +18,7 @@ use crate::clean::{clean, prose};
 use crate::error::CliError;
 use crate::moment::moment_of;
 use crate::text::{clip, family_said};
-use host::config::Config;
+use pintle_host::config::Config;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -110,7 +110,7 @@ impl RuleDetailsView {
 /// Members that stand elsewhere, and such as say nothing.
 fn is_shown(name: &str, value: &Value) -> bool {
     const ELSEWHERE: [&str; 7] = ["id", "name", "config", "scope", "agent_ids", "tripped_at", "trips"];
-    let empty = value.is_null() || value == "" || value.as_object().is_some_and(domain::json::Object::is_empty);
+    let empty = value.is_null() || value == "" || value.as_object().is_some_and(pintle_domain::json::Object::is_empty);
     !ELSEWHERE.contains(&name) && !empty
 }
 

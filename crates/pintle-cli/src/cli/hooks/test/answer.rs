@@ -2,25 +2,25 @@
 
 use std::time::Duration;
 
-use agent::tools::{BUILTIN, nearest_builtin};
 use anstyle::{AnsiColor, Style};
 use bytes::Bytes;
-use dialects::process::wire;
-use domain::checkpoint::{CheckpointKind, Snapshot};
-use domain::execution::masked;
-use domain::fault::Fault;
-use domain::hook::Hook;
-use domain::json::Value;
-use domain::record::{HookOutcome, NotRun, Record};
-use domain::verdict::VerdictKind;
+use pintle_agent::tools::{BUILTIN, nearest_builtin};
+use pintle_dialects::process::wire;
+use pintle_domain::checkpoint::{CheckpointKind, Snapshot};
+use pintle_domain::execution::masked;
+use pintle_domain::fault::Fault;
+use pintle_domain::hook::Hook;
+use pintle_domain::json::Value;
+use pintle_domain::record::{HookOutcome, NotRun, Record};
+use pintle_domain::verdict::VerdictKind;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::cli::session::BLOCKED;
 use crate::error::{CliError, FAILED};
 use crate::text::clip;
-use host::mcp_names::{is_mcp, names_mcp};
-use host::tool_names::{is_about, meant};
+use pintle_host::mcp_names::{is_mcp, names_mcp};
+use pintle_host::tool_names::{is_about, meant};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -175,7 +175,7 @@ impl Answer {
 
     fn take(&mut self, hook: &Hook, record: Record, note: Option<String>) {
         self.warnings = record.warnings;
-        self.change = record.change.as_deref().map(domain::record::Change::patch);
+        self.change = record.change.as_deref().map(pintle_domain::record::Change::patch);
         match record.outcome {
             HookOutcome::Said { word, reason, took } => {
                 self.verdict = Some(word.as_str());

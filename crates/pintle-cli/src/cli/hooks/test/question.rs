@@ -1,19 +1,19 @@
 //! The synthetic event: what is asked, made of the flags and of what the hook is about.
 
-use agent::tools::{BUILTIN, canonical_builtin};
-use domain::checkpoint::runtime::{InterruptKind, RUNTIME_KINDS, RetryReason, TurnStatus};
-use domain::checkpoint::{CHECKPOINTS, CheckpointKind, Duty, RuntimeEvent, RuntimeKind};
-use domain::hook::Hook;
-use domain::json::{Object, Value, parse};
-use domain::nearest::nearest;
-use domain::tool::ToolCall;
-use guard::shell_tools::known_as;
+use pintle_agent::tools::{BUILTIN, canonical_builtin};
+use pintle_domain::checkpoint::runtime::{InterruptKind, RUNTIME_KINDS, RetryReason, TurnStatus};
+use pintle_domain::checkpoint::{CHECKPOINTS, CheckpointKind, Duty, RuntimeEvent, RuntimeKind};
+use pintle_domain::hook::Hook;
+use pintle_domain::json::{Object, Value, parse};
+use pintle_domain::nearest::nearest;
+use pintle_domain::tool::ToolCall;
+use pintle_guard::shell_tools::known_as;
 
 use super::super::super::question::{Question, QuestionTexts, TOOK};
 use super::TestArgs;
 use crate::error::CliError;
-use host::config::Config;
-use host::tool_names::is_about;
+use pintle_host::config::Config;
+use pintle_host::tool_names::is_about;
 
 /// The id of the synthetic call.
 const CALL_ID: &str = "test_1";

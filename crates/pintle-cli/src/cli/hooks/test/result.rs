@@ -1,8 +1,8 @@
 //! The `result` of `hooks.test`, for people.
 
 use anstyle::{AnsiColor, Style};
-use domain::json::Value;
-use domain::rule::Decision;
+use pintle_domain::json::Value;
+use pintle_domain::rule::Decision;
 
 use super::super::stored::text;
 use crate::clean::{clean, prose};
@@ -135,7 +135,7 @@ fn indented(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::json::json;
+    use pintle_domain::json::json;
 
     /// The exit code and the lines.
     fn check(result: Value, whole: bool) -> (u8, String) {

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use agent::tools::BUILTIN;
-use domain::checkpoint::{CheckpointKind, Facts};
-use domain::hook::{Hook, HookState};
-use domain::json::{Value, json};
-use rules::admin::{Caller, RuleAdmin, Sample, TestResult, TestTarget};
-use rules::condition;
+use pintle_agent::tools::BUILTIN;
+use pintle_domain::checkpoint::{CheckpointKind, Facts};
+use pintle_domain::hook::{Hook, HookState};
+use pintle_domain::json::{Value, json};
+use pintle_rules::admin::{Caller, RuleAdmin, Sample, TestResult, TestTarget};
+use pintle_rules::condition;
 
 use super::super::super::{Global, terminal};
 use super::super::history::event;
@@ -17,8 +17,8 @@ use super::question::{TEXT, TOOL, arguments};
 use super::result::Answer;
 use super::{TestArgs, untrusted};
 use crate::error::CliError;
-use host::config::{Env, Loaded};
-use host::rule_files::RecordsFile;
+use pintle_host::config::{Env, Loaded};
+use pintle_host::rule_files::RecordsFile;
 
 /// What the starter guards are called together.
 const STARTERS: &str = "the starter guards";
@@ -120,7 +120,7 @@ async fn asked(
 ) -> Result<Answer, CliError> {
     let sample = sample(args, record)?;
     let result: TestResult = rule_admin.test(by, what, &sample).await.map_err(refused)?;
-    let result = domain::json::to_value(&result).map_err(|error| CliError::failed(error.to_string()))?;
+    let result = pintle_domain::json::to_value(&result).map_err(|error| CliError::failed(error.to_string()))?;
     Ok(Answer::new(label(record).to_owned(), result))
 }
 

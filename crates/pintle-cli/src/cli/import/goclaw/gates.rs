@@ -1,8 +1,8 @@
 //! Quality gates of agents, from before there were hooks: `other_config.quality_gates`. Source: the published
 //! rules of how old quality gates become hooks.
 
-use domain::json::{Object, Value, json};
-use domain::rule::Edition;
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::rule::Edition;
 
 use super::source::{flag, items, number, object, text};
 
@@ -74,7 +74,7 @@ fn record(gate: &Object, edition: Edition, notes: &mut Vec<String>) -> Result<Va
     }
     let seconds = number(gate, "timeout_seconds")?.or(number(gate, "timeout")?);
     if let Some(wanted) = seconds.and_then(|seconds| seconds.checked_mul(1000)).filter(|ms| *ms > 0) {
-        let longest = i64::from(rules::record::MAX_TIMEOUT_MS);
+        let longest = i64::from(pintle_rules::record::MAX_TIMEOUT_MS);
         if wanted > longest {
             notes.push(format!("it had {wanted} ms, and has {longest} ms now"));
         }

@@ -1,10 +1,10 @@
 //! Whose hooks those are here: tenants and agents of the other program, and of this one.
 
-use domain::id::{SENTINEL_TENANT, TenantId};
-use domain::rule::{Edition, HookScope};
-use domain::store::Tenant;
 use jiff::Timestamp;
-use rules::record::ConfiguredAgent;
+use pintle_domain::id::{SENTINEL_TENANT, TenantId};
+use pintle_domain::rule::{Edition, HookScope};
+use pintle_domain::store::Tenant;
+use pintle_rules::record::ConfiguredAgent;
 use uuid::Uuid;
 
 use super::source::{Source, text};
@@ -106,14 +106,14 @@ impl<'a> People<'a> {
 }
 
 /// What an agent is called in configurations.
-pub(super) fn key_of(row: &domain::json::Object) -> &str {
+pub(super) fn key_of(row: &pintle_domain::json::Object) -> &str {
     text(row, &["agent_key", "key", "slug", "name", "id"])
 }
 
 #[cfg(test)]
 mod tests {
-    use domain::id::{DEFAULT_TENANT, agent_uuid};
-    use domain::json::json;
+    use pintle_domain::id::{DEFAULT_TENANT, agent_uuid};
+    use pintle_domain::json::json;
 
     use super::*;
 

@@ -2,26 +2,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::id::{HookId, TenantId};
-use domain::json::{Object, Value, json};
-use domain::rule::{Edition, HookScope, Rule, Source as Origin};
-use domain::store::StoredRules;
-use egress::Egress;
 use jiff::Timestamp;
-use rules::builtin::builtins;
-use rules::handler::Vault as _;
-use rules::http::{SigningSecret, check_header};
-use rules::record::{self, Checks, Lang, NewRow, RecordContext, SEALED};
+use pintle_domain::id::{HookId, TenantId};
+use pintle_domain::json::{Object, Value, json};
+use pintle_domain::rule::{Edition, HookScope, Rule, Source as Origin};
+use pintle_domain::store::StoredRules;
+use pintle_egress::Egress;
+use pintle_rules::builtin::builtins;
+use pintle_rules::handler::Vault as _;
+use pintle_rules::http::{SigningSecret, check_header};
+use pintle_rules::record::{self, Checks, Lang, NewRow, RecordContext, SEALED};
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::gates::gates;
 use super::people::{People, key_of};
 use super::source::{Source, flag, list, moment, number, object, text, word};
-use host::KeyringVault;
-use host::blind::BlindMatcher;
-use host::config::Config;
-use host::scripts::check_script;
+use pintle_host::KeyringVault;
+use pintle_host::blind::BlindMatcher;
+use pintle_host::config::Config;
+use pintle_host::scripts::check_script;
 
 /// What the host has to say about records.
 pub(super) struct Host<'a> {

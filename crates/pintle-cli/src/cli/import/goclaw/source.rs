@@ -9,13 +9,13 @@ use std::fs::File;
 use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 
-use domain::json::{Object, Value};
-use domain::store::StoreError;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use store::StoreOpenError;
-use store::foreign;
+use pintle_domain::json::{Object, Value};
+use pintle_domain::store::StoreError;
+use pintle_store::StoreOpenError;
+use pintle_store::foreign;
 
 use crate::cli::session::word as word_of;
 use crate::error::CliError;
@@ -68,7 +68,7 @@ impl Source {
             return Err(CliError::usage(format!("{} has more than {MAX_EXPORT_BYTES} bytes", file.display())));
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-        let value = domain::json::parse(text).map_err(|why| neither(&why))?;
+        let value = pintle_domain::json::parse(text).map_err(|why| neither(&why))?;
         if is_picoclaw(&value) {
             let message = format!("{} is a configuration of PicoClaw, not of GoClaw", file.display());
             return Err(CliError::usage(message).hint(format!("`pintle import picoclaw {}`", word_of(source))));
@@ -215,7 +215,7 @@ pub(super) fn items(row: &Object, column: &str) -> Result<Vec<Value>, String> {
 fn in_text(value: &Value) -> Cow<'_, Value> {
     match value {
         Value::String(text) if text.trim().is_empty() => Cow::Owned(Value::Null),
-        Value::String(text) => domain::json::parse(text).map_or(Cow::Borrowed(value), Cow::Owned),
+        Value::String(text) => pintle_domain::json::parse(text).map_or(Cow::Borrowed(value), Cow::Owned),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => Cow::Borrowed(value),
     }
 }
@@ -307,7 +307,7 @@ fn odd(column: &str, value: &Value, expected: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use domain::json::json;
+    use pintle_domain::json::json;
 
     use super::*;
 

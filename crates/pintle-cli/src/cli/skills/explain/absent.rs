@@ -1,9 +1,9 @@
 //! Hooks that stand in no list of a turn, and why.
 
-use agent::driver::rehearsal::RehearsedTurn;
-use domain::ledger::Provenance;
-use domain::skill::{SkillHook, Timing};
-use domain::turn::ToolUse;
+use pintle_agent::driver::rehearsal::RehearsedTurn;
+use pintle_domain::ledger::Provenance;
+use pintle_domain::skill::{SkillHook, Timing};
+use pintle_domain::turn::ToolUse;
 
 /// A hook that stood in no list.
 pub(super) struct AbsentHook {

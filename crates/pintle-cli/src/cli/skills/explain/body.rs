@@ -1,6 +1,6 @@
 //! The body of a request as a person reads it: every character of its JSON, in lines of a readable length.
 
-use domain::json::Value;
+use pintle_domain::json::Value;
 
 use crate::clean::is_hidden;
 

@@ -1,8 +1,8 @@
 //! What the lists of a turn cost, about, by who put a message there.
 
-use agent::driver::rehearsal::ModelCall;
-use domain::ledger::{MessageSource, Provenance, tokens};
-use domain::message::Message;
+use pintle_agent::driver::rehearsal::ModelCall;
+use pintle_domain::ledger::{MessageSource, Provenance, tokens};
+use pintle_domain::message::Message;
 
 /// Who a message of a list is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,7 +86,7 @@ impl Cost {
         // What is offered leaves as JSON.
         cost.add(
             Share::Tools,
-            tools.iter().map(|tool| tokens(domain::json::json!(tool.get()).to_string().len())).sum(),
+            tools.iter().map(|tool| tokens(pintle_domain::json::json!(tool.get()).to_string().len())).sum(),
         );
         cost
     }

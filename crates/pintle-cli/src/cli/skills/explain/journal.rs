@@ -1,12 +1,12 @@
 //! A turn that was worked: found in the journals of sessions.
 
-use agent::driver::rehearsal::{CallPurpose, ModelCall, RecordedTurn};
-use domain::checkpoint::CheckpointKind;
-use domain::id::{SessionId, TurnId};
-use domain::session::JournalEntry;
-use domain::store::{RecordQuery, SessionKey, SessionRow, SessionStore, StoreError, TenantScope};
-use domain::turn::Fact;
-use store::Store;
+use pintle_agent::driver::rehearsal::{CallPurpose, ModelCall, RecordedTurn};
+use pintle_domain::checkpoint::CheckpointKind;
+use pintle_domain::id::{SessionId, TurnId};
+use pintle_domain::session::JournalEntry;
+use pintle_domain::store::{RecordQuery, SessionKey, SessionRow, SessionStore, StoreError, TenantScope};
+use pintle_domain::turn::Fact;
+use pintle_store::Store;
 
 use crate::clean::prose;
 use crate::cli::session::tenant;

@@ -1,7 +1,7 @@
 //! The form for programs: an array with one object for each model call.
 
-use agent::driver::rehearsal::{ModelCall, TextFate};
-use domain::json::{Object, Value, json};
+use pintle_agent::driver::rehearsal::{ModelCall, TextFate};
+use pintle_domain::json::{Object, Value, json};
 
 use super::Explained;
 use super::cost::Cost;

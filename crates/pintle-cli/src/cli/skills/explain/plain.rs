@@ -1,8 +1,8 @@
 //! The form for people.
 
-use agent::driver::rehearsal::{CallPurpose, ModelCall};
 use anstyle::{AnsiColor, Style};
-use domain::message::{Message, Role};
+use pintle_agent::driver::rehearsal::{CallPurpose, ModelCall};
+use pintle_domain::message::{Message, Role};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::Explained;

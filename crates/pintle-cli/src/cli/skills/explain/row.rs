@@ -1,8 +1,8 @@
 //! The messages of a call, each with what is known of it.
 
-use agent::driver::rehearsal::{CallPurpose, RehearsedTurn, TextFate};
-use domain::ledger::{MessageSource, Provenance};
-use domain::message::Message;
+use pintle_agent::driver::rehearsal::{CallPurpose, RehearsedTurn, TextFate};
+use pintle_domain::ledger::{MessageSource, Provenance};
+use pintle_domain::message::Message;
 
 use super::cost;
 

@@ -1,18 +1,18 @@
 //! An agent without anything that runs: its settings, the tools that it is offered, its texts.
 
-use agent::AgentSettings;
-use agent::tools::{ExecShell, LOAD_SKILL, Protected, ToolEnv, Tools};
-use domain::json::{Value, json};
-use domain::llm::ToolDef;
-use domain::skill::Skills;
-use egress::Egress;
+use pintle_agent::AgentSettings;
+use pintle_agent::tools::{ExecShell, LOAD_SKILL, Protected, ToolEnv, Tools};
+use pintle_domain::json::{Value, json};
+use pintle_domain::llm::ToolDef;
+use pintle_domain::skill::Skills;
+use pintle_egress::Egress;
 
 use crate::error::CliError;
-use host::config::{AgentConfig, Config, FlowConfig, Loaded};
-use host::host::{builtin_names, others};
-use host::mcp_names::is_mcp;
-use host::ready_agent;
-use host::skill_sets::{scan, view};
+use pintle_host::config::{AgentConfig, Config, FlowConfig, Loaded};
+use pintle_host::host::{builtin_names, others};
+use pintle_host::mcp_names::is_mcp;
+use pintle_host::ready_agent;
+use pintle_host::skill_sets::{scan, view};
 
 /// What stands for a model where none can be had: a dry run asks none.
 const NO_MODEL: &str = "dry/run";

@@ -1,13 +1,13 @@
 //! The requests of a turn as a provider would send them.
 
-use agent::driver::rehearsal::{CallPurpose, ModelCall, RehearsedTurn};
-use providers::capabilities::{CapabilityTable, Overrides};
-use providers::preview::{preview, spec_of_entry};
-use providers::{CallKind, ProviderSpec, RemovalMode, TurnPosition, TurnWire, WireKind};
+use pintle_agent::driver::rehearsal::{CallPurpose, ModelCall, RehearsedTurn};
+use pintle_providers::capabilities::{CapabilityTable, Overrides};
+use pintle_providers::preview::{preview, spec_of_entry};
+use pintle_providers::{CallKind, ProviderSpec, RemovalMode, TurnPosition, TurnWire, WireKind};
 
 use crate::error::CliError;
-use host::config::{Config, Env};
-use host::host::provider_spec;
+use pintle_host::config::{Config, Env};
+use pintle_host::host::provider_spec;
 
 /// Whom the requests would go to.
 pub(super) struct Wire {

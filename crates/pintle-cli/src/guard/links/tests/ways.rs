@@ -1,6 +1,6 @@
 //! Ways past the guard that somebody found, and work that looks like them.
 
-use domain::json::{Value, json};
+use pintle_domain::json::{Value, json};
 
 use super::*;
 

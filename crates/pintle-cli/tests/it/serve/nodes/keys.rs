@@ -3,8 +3,8 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
-use domain::id::TenantId;
-use domain::store::SecretDigest;
+use pintle_domain::id::TenantId;
+use pintle_domain::store::SecretDigest;
 use serde_json::json;
 
 use super::pair::Nodes;

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use pintle_testkit::postgres::Server as Database;
 use serde_json::{Value, json};
-use testkit::postgres::Server as Database;
 use tungstenite::stream::MaybeTlsStream;
 use tungstenite::{Message, WebSocket};
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use testkit::postgres::Server as Database;
+use pintle_testkit::postgres::Server as Database;
 
 use crate::env::PINTLE;
 use crate::run::scripted;

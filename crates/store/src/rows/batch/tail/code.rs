@@ -1,9 +1,9 @@
 //! A row of the tail as bytes: statements by their number in a list, never by their text, so that nobody who can write
 //! to the table has others run.
 
-use domain::audit::{AuditKind, DraftEntry};
-use domain::id::TenantId;
 use jiff::Timestamp;
+use pintle_domain::audit::{AuditKind, DraftEntry};
+use pintle_domain::id::TenantId;
 
 use super::super::super::{executions, records};
 use crate::db::{Cell, Statement, moment};
@@ -132,16 +132,16 @@ impl<'a> Rest<'a> {
 
 #[cfg(test)]
 mod tests {
-    use testkit::conformance::audit::cleared;
-    use testkit::conformance::executions::{failed, ran};
+    use pintle_testkit::conformance::audit::cleared;
+    use pintle_testkit::conformance::executions::{failed, ran};
 
     use super::super::super::Rows;
     use super::*;
     use crate::db::Dialect;
     use crate::evidence::SealedTexts;
     use crate::sealing::StoreKeys;
-    use domain::execution::Execution;
-    use domain::id::HookId;
+    use pintle_domain::execution::Execution;
+    use pintle_domain::id::HookId;
 
     fn rows() -> Rows {
         let mut events = cleared();
