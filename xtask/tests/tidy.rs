@@ -46,6 +46,7 @@ const CHECKS: &[Check] = &[
     ("parameters in tuples", functions::hidden_parameters),
     ("tests that sleep", functions::sleeps),
     ("layers", layers::layers),
+    ("crates under other names", layers::aliases),
     ("layers that nobody needs", layers::stale_layers),
     ("the picture of crates", map::findings),
     ("what is published", layers::published),

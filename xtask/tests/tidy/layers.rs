@@ -1,8 +1,9 @@
 //! Who may know whom: the layers, and what every crate takes from the workspace.
 
+use regex::Regex;
 use toml::{Table, Value};
 use xtask::manifests::{FOR_TESTS, dependencies, line_with, manifests, own_crates, parse, shared_dependencies};
-use xtask::tree::{Finding, Tree, finding};
+use xtask::tree::{Finding, Tree, finding, line_of};
 
 /// A crate's folder, and those of our crates that its code may use. A new arrow is a topic for review.
 const LAYERS: &[(&str, &[&str])] = &[
@@ -153,6 +154,28 @@ pub(crate) fn stale_layers(tree: &Tree) -> Vec<Finding> {
         findings.extend(allowed.filter(|name| !is_needed(name)).map(|name| {
             finding(path, 1, format!("`{folder}` does not depend on `{name}`: take it out of its row in LAYERS"))
         }));
+    }
+    findings
+}
+
+/// Our crates are called by the names of their packages, in manifests and in sources: whoever searches for one finds it.
+pub(crate) fn aliases(tree: &Tree) -> Vec<Finding> {
+    let renamed = Regex::new(r#"(?m)^\s*([\w-]+)\s*=\s*\{[^}\n]*package\s*=\s*"(pintle[\w-]*)""#).expect("a pattern");
+    let imported =
+        Regex::new(r"(?m)^\s*(?:pub(?:\([^)]*\))? )?(?:use|extern crate) (pintle_\w+) as \w").expect("a pattern");
+    let mut findings = Vec::new();
+    for (path, text) in tree.files() {
+        if path.ends_with("Cargo.toml") {
+            for found in renamed.captures_iter(text).filter(|found| found[1] != found[2]) {
+                let mend = format!("call `{}` by the name of its package, `{}`", &found[1], &found[2]);
+                findings.push(finding(path, line_of(text, found.get(1).map_or(0, |name| name.start())), mend));
+            }
+        } else if path.ends_with(".rs") && !path.starts_with("xtask/tests/tidy") {
+            for found in imported.captures_iter(text) {
+                let mend = format!("import `{}` by its own name", &found[1]);
+                findings.push(finding(path, line_of(text, found.get(1).map_or(0, |name| name.start())), mend));
+            }
+        }
     }
     findings
 }

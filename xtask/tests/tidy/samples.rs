@@ -97,20 +97,20 @@ const MAP_FACE: &str = "[dependencies]\n\
     [dev-dependencies]\nstore.workspace = true\n";
 
 const WORKSPACE: &str = "[workspace.dependencies]\n\
-    domain = { package = \"pintle-domain\", path = \"crates/domain\" }\n\
-    engine = { package = \"pintle-engine\", path = \"crates/engine\" }\n\
-    testkit = { package = \"pintle-testkit\", path = \"crates/testkit\" }\n\
+    pintle-domain = { path = \"crates/domain\" }\n\
+    pintle-engine = { path = \"crates/engine\" }\n\
+    pintle-testkit = { path = \"crates/testkit\" }\n\
     serde = \"1\"\n";
 
 #[test]
 fn an_arrow_that_is_not_in_the_table() {
-    let store = "[dependencies]\ndomain.workspace = true\nengine.workspace = true\nserde.workspace = true\n\
-        [dev-dependencies]\ntestkit.workspace = true\n";
+    let store = "[dependencies]\npintle-domain.workspace = true\npintle-engine.workspace = true\nserde.workspace = true\n\
+        [dev-dependencies]\npintle-testkit.workspace = true\n";
     let files = [
         ("Cargo.toml", WORKSPACE),
-        ("crates/agent/Cargo.toml", "[dependencies]\ntestkit.workspace = true\n"),
-        ("crates/domain/Cargo.toml", "[target.'cfg(unix)'.dependencies]\nengine.workspace = true\n"),
-        ("crates/engine/Cargo.toml", "[build-dependencies]\npintle-store = { path = \"../store\" }\n"),
+        ("crates/agent/Cargo.toml", "[dependencies]\npintle-testkit.workspace = true\n"),
+        ("crates/domain/Cargo.toml", "[target.'cfg(unix)'.dependencies]\npintle-engine.workspace = true\n"),
+        ("crates/engine/Cargo.toml", "[build-dependencies]\npintle-absent = { path = \"../absent\" }\n"),
         ("crates/new/Cargo.toml", ""),
         ("crates/store/Cargo.toml", store),
     ];
@@ -122,6 +122,16 @@ fn an_arrow_that_is_not_in_the_table() {
         "crates/store/Cargo.toml:3",
     ];
     check(layers::layers, files, &expected);
+}
+
+#[test]
+fn a_crate_under_another_name() {
+    let files = [
+        ("Cargo.toml", "[workspace.dependencies]\nstore = { package = \"pintle-store\", path = \"crates/store\" }\n"),
+        ("crates/a/Cargo.toml", "[dependencies]\nx = { package = \"pintle-domain\", path = \"../domain\" }\n"),
+        ("crates/a/src/lib.rs", "//! x\nuse pintle_store as rows;\nuse pintle_domain::id as of;\n"),
+    ];
+    check(layers::aliases, files, &["Cargo.toml:2", "crates/a/Cargo.toml:2", "crates/a/src/lib.rs:2"]);
 }
 
 #[test]
