@@ -15,6 +15,7 @@
 //! Members of a wire are never removed: a hook that worked yesterday works tomorrow.
 
 pub mod claude;
+pub mod command;
 pub mod compact;
 pub mod process;
 pub mod skill;

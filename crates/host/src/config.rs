@@ -10,6 +10,7 @@
 
 pub mod adopted;
 mod check;
+pub mod commands;
 pub mod detect;
 pub mod diagnostic;
 mod discover;

@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::blind;
-use crate::config::{Config, Env, JudgeConfig, Loaded};
+use crate::config::{Config, Env, JudgeConfig, Loaded, commands};
 use crate::config_store::open_store_with;
 use crate::error::HostError;
 use crate::judges::ModelJudges;
@@ -144,12 +144,14 @@ impl HostRules {
         let wrong = || unread.iter().chain(&doubts).cloned();
         let rules = self.rule_cache.rules();
         let blind: Vec<_> = blind::of_rules(config, &rules.hooks, &self.rule_cache).collect();
-        let shut_nothing = blind.iter().filter(|(rule, _)| rule.event.duty() == Duty::Gate);
+        let replaceable: Vec<_> = commands::of_rules(&rules.hooks).collect();
+        let named = || blind.iter().chain(&replaceable);
+        let shut_nothing = named().filter(|(rule, _)| rule.event.duty() == Duty::Gate);
         // Why is said at every start.
         let unguarded = shut_nothing.map(|(rule, _)| rule.label().to_owned());
         self.unguarded = sync_report.unguarded().chain(wrong()).chain(unguarded).collect();
         self.diagnostics =
-            sync_report.lines().into_iter().chain(wrong()).chain(blind.into_iter().map(|it| it.1)).collect();
+            sync_report.lines().into_iter().chain(wrong()).chain(named().map(|it| it.1.clone())).collect();
         self.of_files = OfFiles { bad: sync_report.bad, strangers: sync_report.strangers, filed: sync_report.files };
     }
 

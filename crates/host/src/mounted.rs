@@ -12,7 +12,7 @@ use pintle_engine::Mount;
 use pintle_engine::native::NativeHandler;
 use pintle_process::{CommandHook, CommandHookSpec, child_environment, first_environment};
 
-use crate::config::adopted::ADOPTED;
+use crate::config::adopted::{ADOPTED, shown};
 use crate::config::trust::{FileHashes, before_spawn, covers_by, unread};
 use crate::config::{Config, HookKind, LoadedHook};
 use crate::host::Host;
@@ -41,10 +41,7 @@ impl LoadedHook {
     /// What an adopted hook runs, as it stood in the settings of its agent.
     pub fn adopted_command(&self) -> Option<String> {
         match &self.kind {
-            HookKind::Command(entry) if self.hook.origin.ends_with(ADOPTED) => Some(match entry.argv.as_slice() {
-                [_, option, text] if option == "-c" => text.clone(),
-                words => words.join(" "),
-            }),
+            HookKind::Command(entry) if self.hook.origin.ends_with(ADOPTED) => Some(shown(&entry.argv)),
             HookKind::Command(_)
             | HookKind::Process(_)
             | HookKind::Builtin(_)

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pintle_agent::tools::Protected;
+use pintle_dialects::command::all_words;
 
 use crate::config::places::FILE_NAMES;
 use crate::config::{AgentConfig, Config, HookKind, LoadedHook, McpReach, McpServerConfig, ProviderConfig};
@@ -78,7 +79,11 @@ fn absolute(path: PathBuf) -> PathBuf {
 fn hook_files(loaded: &LoadedHook) -> Vec<PathBuf> {
     match (&loaded.kind, loaded.content.as_ref().and_then(|content| content.command.as_ref())) {
         (HookKind::Process(entry), _) => command_files(&entry.argv, &entry.dir),
-        (HookKind::Command(_), Some(command)) => command_files(&command.argv, &command.dir),
+        (HookKind::Command(entry), Some(command)) => {
+            // As it was read: a module is a file by now.
+            let read = command_files(&entry.argv, &command.dir);
+            command_files(&command.argv, &command.dir).into_iter().chain(read).collect()
+        }
         (HookKind::Command(_) | HookKind::Builtin(_) | HookKind::Ask(_) | HookKind::Nothing, _) => Vec::new(),
     }
 }
@@ -100,7 +105,7 @@ fn server_files(server: &McpServerConfig) -> Vec<PathBuf> {
 }
 
 fn command_files(argv: &[String], dir: &Path) -> Vec<PathBuf> {
-    argv.iter().map(|word| dir.join(word)).filter(|path| path.is_file()).collect()
+    all_words(argv).iter().map(|word| dir.join(word)).filter(|path| path.is_file()).collect()
 }
 
 #[cfg(test)]

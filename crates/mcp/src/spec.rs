@@ -3,10 +3,9 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use pintle_process::hook::SpawnCheck;
+use pintle_process::hook::{SpawnCheck, unchecked};
 
 /// How long a server may take from its start to its list of tools, unless it is said otherwise: one that a package
 /// runner has to fetch first takes some seconds.
@@ -48,7 +47,7 @@ pub enum Transport {
 impl ServerSpec {
     /// A server with the usual deadline that may always be started.
     pub fn new(name: &str, transport: Transport) -> Self {
-        Self { name: name.into(), transport, start_timeout: START_TIMEOUT, before_start: Arc::new(|| Ok(())) }
+        Self { name: name.into(), transport, start_timeout: START_TIMEOUT, before_start: unchecked() }
     }
 }
 

@@ -32,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::command::{self, CommandEnd, CommandResult, CommandSpec, RunLimit};
-use crate::hook::SpawnCheck;
+use crate::hook::{SpawnCheck, unchecked};
 
 mod told;
 
@@ -100,7 +100,7 @@ impl CommandHookSpec {
             project_of,
             accepted_in: None,
             home,
-            before_spawn: Arc::new(|| Ok(())),
+            before_spawn: unchecked(),
         }
     }
 
@@ -280,7 +280,8 @@ impl Run<'_> {
         (left, all): (Duration, Duration),
         account: &mut Account,
     ) -> Result<CommandAnswer, Fault> {
-        (self.spec.before_spawn)().map_err(|why| Fault::CannotStart { cause: why.into() })?;
+        let changed = |why: String| Fault::CannotStart { cause: why.into() };
+        let still_same = (self.spec.before_spawn)().map_err(changed)?;
         let mut env = self.env.clone();
         env.retain(|(name, _)| name != PROJECT_DIR);
         let accepted_in = self.spec.accepted_in.as_ref();
@@ -293,6 +294,8 @@ impl Run<'_> {
         account.stdout_len = Some(account.stdout_len.unwrap_or_default() + stdout.len());
         account.stderr_len = Some(account.stderr_len.unwrap_or_default() + stderr.len());
         (account.stdout, account.stderr) = (shown(&stdout), shown(&stderr));
+        // What it says counts only if it is the file that was looked at.
+        still_same().map_err(changed)?;
         let output = CommandOutput { stop: stop(end, all), stdout: &stdout, stderr: &stderr };
         let answer = match CommandAnswer::read(self.spec.entry.event, &output) {
             Err(fault) if self.spec.fails_open && fault != Fault::Cancelled => {

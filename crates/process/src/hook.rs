@@ -34,7 +34,7 @@ mod supervisor;
 mod tally;
 mod writer;
 
-pub use spec::{ProcessSpec, SpawnCheck};
+pub use spec::{ProcessSpec, SpawnCheck, StillSame, unchecked};
 
 use events::Event;
 use inner::Inner;

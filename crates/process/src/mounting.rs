@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 
+use pintle_dialects::command::FilesBeside;
 use pintle_dialects::process::config::raw::RawProcess;
 use pintle_dialects::process::config::{Defaults, EntryContext, ProcessEntry};
 use pintle_domain::hook::{Hook, HookState};
 use pintle_domain::json::Value;
 
 use crate::environment::child_environment;
-use crate::hook::{ProcessHook, ProcessSpec, SpawnCheck};
+use crate::hook::{ProcessHook, ProcessSpec, SpawnCheck, unchecked};
 use pintle_engine::Engine;
 use pintle_engine::Mount;
 
@@ -30,7 +30,7 @@ pub fn mount(engine: &Engine, hook: Hook, spec: ProcessSpec) -> Mount {
 }
 
 /// Prepares a process hook from what would stand under `hooks.processes.NAME` in a configuration.
-/// Relative paths start from `folder`. The child gets this process's environment without secrets.
+/// Relative paths start from `folder`, where the files that its command runs have to be there. The child gets this process's environment without secrets.
 ///
 /// # Errors
 /// What is wrong with the entry.
@@ -49,8 +49,12 @@ pub fn mount_entry(engine: &Engine, name: &str, entry: &Value, folder: &Path) ->
     }
     let (hook, entry) = pintle_dialects::process::config::process(&around, &raw)
         .map_err(|problems| bad(problems.iter().map(ToString::to_string).collect()))?;
+    let dir = std::path::absolute(&entry.dir).map_err(|error| bad(vec![error.to_string()]))?;
+    let files = FilesBeside { folder: &dir, is_file: &|path| path.is_file() };
+    let argv = files.place(&entry.argv).map_err(|missing| bad(vec![missing.to_string()]))?.argv;
+    let entry = ProcessEntry { argv, ..entry };
     let vars = child_environment(std::env::vars_os(), &BTreeSet::new(), &entry.inherit_env, &entry.env).vars;
-    let spec = spec(&hook, &entry, vars, Arc::new(|| Ok(())));
+    let spec = spec(&hook, &entry, vars, unchecked());
     Ok(mount(engine, hook, spec))
 }
 

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use super::condition::PermissionRule;
 use super::event::ClaudeEvent;
 use super::tools;
+use crate::command::{CommandForm, FilesBeside, form};
 use crate::process::config::problem::EntryProblem;
 
 /// Commands that are run for each event, as coding agents run theirs: a document on standard input, an answer by exit
@@ -111,6 +112,8 @@ pub struct CommandEntry {
     pub event: ClaudeEvent,
     /// The program and its arguments.
     pub argv: Vec<String>,
+    /// The keys that lead to it, from its list.
+    pub path: Vec<String>,
     /// Which calls it is about, beside its matcher.
     pub condition: Option<PermissionRule>,
     /// Which agents or beginnings it is about, at events of no tool.
@@ -120,7 +123,7 @@ pub struct CommandEntry {
 }
 
 /// Where a list of commands stands.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct ListContext<'a> {
     /// Its event.
     pub event: ClaudeEvent,
@@ -130,6 +133,8 @@ pub struct ListContext<'a> {
     pub before: usize,
     /// Secret variables that its commands see.
     pub inherit_env: &'a [String],
+    /// Where the files of its commands stand; none where they are looked up at every run.
+    pub files: Option<FilesBeside<'a>>,
 }
 
 /// The shell of a command that names none.
@@ -150,6 +155,13 @@ fn seconds(value: i64) -> Result<Duration, String> {
         Ok(0) | Err(_) => Err("must be greater than 0".to_owned()),
         Ok(_) if value > MAX_TIMEOUT_S => Err(format!("must be at most {MAX_TIMEOUT_S}")),
         Ok(value) => Ok(Duration::from_secs(value)),
+    }
+}
+
+impl CommandEntry {
+    /// Whether a shell makes more of it than words, so that what it runs depends on where it runs.
+    pub fn is_shell_text(&self) -> bool {
+        form(&self.argv) == CommandForm::ShellText
     }
 }
 
@@ -192,10 +204,12 @@ impl ListContext<'_> {
                 continue;
             };
             for (c, command) in commands.iter().enumerate() {
+                let command_at = c.to_string();
+                let path = [group_at.as_str(), "hooks", &command_at];
                 let (argv, condition, stage) = match self.command(command) {
                     Ok(read) => read,
                     Err(found) => {
-                        problems.extend(found.into_iter().map(|it| it.under(&[&group_at, "hooks", &c.to_string()])));
+                        problems.extend(found.into_iter().map(|it| it.under(&path)));
                         continue;
                     }
                 };
@@ -205,7 +219,8 @@ impl ListContext<'_> {
                 hook.matcher = matcher.clone().filter(|_| about_tool);
                 let about = matcher.clone().filter(|_| !about_tool);
                 let inherit_env = self.inherit_env.to_vec();
-                hooks.push((hook, CommandEntry { event: self.event, argv, condition, about, inherit_env }));
+                let path = path.map(str::to_owned).to_vec();
+                hooks.push((hook, CommandEntry { event: self.event, argv, path, condition, about, inherit_env }));
             }
         }
         if problems.is_empty() { Ok(hooks) } else { Err(problems) }
@@ -288,7 +303,17 @@ impl ListContext<'_> {
             Some(args) => std::iter::once(command.to_owned()).chain(args.iter().cloned()).collect(),
             None => vec![shell.to_owned(), "-c".to_owned(), command.to_owned()],
         };
+        let argv = self.placed(argv, raw.args.is_some()).map_err(|missing| vec![missing])?;
         Ok((argv, condition, Stage { timeout, on_failure, paired: false }))
+    }
+
+    /// `argv` with the files that it names where they stand.
+    fn placed(&self, argv: Vec<String>, has_args: bool) -> Result<Vec<String>, EntryProblem> {
+        let Some(files) = &self.files else { return Ok(argv) };
+        files.place(&argv).map(|placed| placed.argv).map_err(|missing| match missing.word {
+            word if has_args && word > 0 => EntryProblem::new(&["args", &(word - 1).to_string()], missing.to_string()),
+            _ => EntryProblem::new(&["command"], missing.to_string()),
+        })
     }
 
     /// What a fault becomes. Before something happens it is a refusal unless the entry says otherwise.

@@ -9,7 +9,7 @@ use pintle_domain::hook::{Family, Hook, HookState, OnFailure};
 use pintle_domain::json::{Value, from_value, json};
 
 fn around(event: ClaudeEvent) -> ListContext<'static> {
-    ListContext { event, origin: "pintle.toml:1:1", before: 1, inherit_env: &[] }
+    ListContext { event, origin: "pintle.toml:1:1", before: 1, inherit_env: &[], files: None }
 }
 
 fn hooks(event: ClaudeEvent, groups: &Value) -> Result<Vec<(Hook, CommandEntry)>, Vec<String>> {

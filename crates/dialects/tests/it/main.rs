@@ -7,6 +7,8 @@ mod claude_config;
 #[cfg(test)]
 mod claude_documents;
 #[cfg(test)]
+mod command;
+#[cfg(test)]
 mod process_reply;
 #[cfg(test)]
 mod process_wire;

@@ -10,12 +10,14 @@ use std::path::{Path, PathBuf};
 use pintle_dialects::claude::condition::PermissionRule;
 use pintle_dialects::claude::config::ListContext;
 use pintle_dialects::claude::{ClaudeEvent, CommandEntry};
+use pintle_dialects::command::depends_on_folder;
 use pintle_domain::hook::Hook;
 use pintle_domain::id::HookName;
 use pintle_domain::json::{Object, Value, from_value, json};
 use pintle_domain::matcher::Matcher;
 use uuid::Uuid;
 
+use super::commands::REPLACEABLE;
 use super::resolve::commands_before;
 use super::trust::{FileHashes, SpawnSeal, TrustEntry, adopted_entry, covers_by};
 use super::{Config, Diagnostic, Env, HookKind, LoadedHook, Location};
@@ -201,7 +203,8 @@ fn shut(config: &mut Config, file: &Path, why: &str) -> Diagnostic {
     let message = format!("what was adopted cannot be read: {why}; `pintle guard uninstall` puts the hooks back");
     let event = ClaudeEvent::PreToolUse;
     let origin = file.display().to_string();
-    let around = ListContext { event, origin: &origin, before: commands_before(config, event), inherit_env: &[] };
+    let around =
+        ListContext { event, origin: &origin, before: commands_before(config, event), inherit_env: &[], files: None };
     config.hooks.push(nobody(around.broken(&message)));
     diagnostic(file, message)
 }
@@ -213,6 +216,24 @@ fn nobody(hook: Hook) -> LoadedHook {
 fn diagnostic(file: &Path, message: String) -> Diagnostic {
     let place = Location { file: file.to_owned(), line: 1, column: 1 };
     Diagnostic { place, path: String::new(), message, nearest: None, guard: true }
+}
+
+/// What is said of commands that were taken over from `file` and look for files wherever the agent works.
+fn replaceable(file: &Path, (event, commands): (&str, &[String])) -> String {
+    format!(
+        "{REPLACEABLE}: at `{event}` of {} files are looked up in the folder that the agent works in: {}; name them there \
+         by absolute paths, or with `~/`, and take the hooks over again",
+        file.display(),
+        commands.join(", ")
+    )
+}
+
+/// A command as it stood in the settings of its agent.
+pub(crate) fn shown(argv: &[String]) -> String {
+    match argv {
+        [_, option, text] if option == "-c" => text.clone(),
+        words => words.join(" "),
+    }
 }
 
 /// The list of one event of a file.
@@ -229,7 +250,8 @@ impl AdoptedList<'_> {
         };
         let origin = format!("{} {ADOPTED}", adopted.file.display());
         let before = commands_before(config, event);
-        let around = ListContext { event, origin: &origin, before, inherit_env: &[] };
+        // Its words mean what they mean to the agent: files of the folder that this works in.
+        let around = ListContext { event, origin: &origin, before, inherit_env: &[], files: None };
         let hooks = from_value(list.clone()).map_err(|error| error.to_string()).and_then(|groups: Vec<_>| {
             around
                 .hooks(&groups)
@@ -245,14 +267,19 @@ impl AdoptedList<'_> {
         let folder = adopted.folder.clone();
         let content = adopted_entry(list, folder.as_deref().unwrap_or(Path::new("/")));
         let seal = folder.is_some().then(|| self.seal(name, &content));
+        let mut named = Vec::new();
         for (mut hook, entry) in hooks {
+            // What belongs to a project runs there as it was taken over, or not at all.
+            if seal.is_none() && depends_on_folder(&entry.argv) {
+                named.push(format!("`{}`", shown(&entry.argv)));
+            }
             let name = self.name((event, &hook), &entry);
             let same = config.hooks.iter().filter(|it| it.hook.name.as_str().starts_with(&name)).count();
             hook.name = HookName::new(if same == 0 { name } else { format!("{name}-{}", same + 1) });
             let kind = HookKind::Command(entry);
             config.hooks.push(LoadedHook { hook, kind, seal: seal.clone(), content: Some(content.clone()) });
         }
-        None
+        (!named.is_empty()).then(|| diagnostic(self.file, replaceable(&adopted.file, (name, &named))))
     }
 
     /// The name of `hook`. What it is makes it, so that its records stay its own whatever else is taken over later.
@@ -301,7 +328,14 @@ mod tests {
         let (config, diagnostics) = config(dir.path(), dir.path());
         let names: Vec<_> = config.hooks.iter().map(|loaded| loaded.hook.name.as_str()).collect();
         let [name] = names.as_slice() else { panic!("{names:?}") };
-        assert!(name.starts_with("claude.PreToolUse.") && diagnostics.is_empty(), "{name}: {diagnostics:?}");
+        assert!(name.starts_with("claude.PreToolUse."), "{name}");
+        // Wherever the agent works, another file may stand under that name.
+        let [found] = diagnostics.as_slice() else { panic!("{diagnostics:?}") };
+        assert!(found.guard && found.message.starts_with("replaceable by the agent: "), "{found}");
+        assert!(
+            found.message.contains("`PreToolUse` of /h/me/.claude/settings.json")
+                && found.message.contains("`./guard.sh`")
+        );
         assert_eq!(config.hooks[0].hook.origin, "/h/me/.claude/settings.json (adopted)");
         forget(dir.path(), "claude", &all.file).unwrap();
         forget(dir.path(), "claude", &all.file).unwrap();
@@ -339,7 +373,7 @@ mod tests {
         assert!(config(home.path(), home.path()).0.hooks.is_empty(), "elsewhere it is nobody's");
         let hooks = config(home.path(), project.path()).0.hooks;
         let seal = hooks[0].seal.as_ref().unwrap();
-        assert_eq!(seal.check(), Ok(()));
+        assert_eq!(seal.check().map(drop), Ok(()));
         fs::write(&script, "exit 0").unwrap();
         assert!(seal.check().is_err());
     }
@@ -364,9 +398,9 @@ mod tests {
             write(home.path(), &all).unwrap();
             let hooks = config(home.path(), project.path()).0.hooks;
             let seal = hooks[0].seal.as_ref().unwrap();
-            assert_eq!(seal.check(), Ok(()), "{command}");
+            assert_eq!(seal.check().map(drop), Ok(()), "{command}");
             fs::write(project.path().join("notes.md"), "x").unwrap();
-            assert_eq!(seal.check(), Ok(()), "{command}");
+            assert_eq!(seal.check().map(drop), Ok(()), "{command}");
             fs::write(&script, "exit 0").unwrap();
             assert!(seal.check().is_err(), "{command}");
         }

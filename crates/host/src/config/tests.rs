@@ -203,6 +203,10 @@ fn models_see_images_where_that_is_likely_or_said() {
     check("kind = \"scripted\"\nscript = \"x.json\"", false);
 }
 
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
 #[test]
 fn every_key_of_a_process_arrives() {
     use pintle_dialects::process::config::{ChildMode, EventForm};
@@ -212,8 +216,8 @@ fn every_key_of_a_process_arrives() {
     assert!(loaded.hook.respond.grants("weather_now") && !loaded.hook.respond.grants("exec"));
     let HookKind::Process(entry) = &loaded.kind else { panic!("it is a process") };
     let expected = ProcessEntry {
-        argv: vec!["./hook".into(), "--fast".into()],
-        dir: folder().join("valid/plugins"),
+        argv: vec![shown(&folder().join("valid/../plugins/hook")), "--fast".into()],
+        dir: folder().join("valid/../plugins"),
         env: [("MODE".into(), "a".into())].into(),
         inherit_env: vec!["WEATHER_TOKEN".into()],
         modes: vec![ChildMode::Observe, ChildMode::Llm, ChildMode::Tool, ChildMode::Approve],
@@ -232,8 +236,8 @@ fn every_key_of_an_mcp_server_arrives() {
     let Loaded { config, .. } = load_one(Path::new("valid/whole.toml")).unwrap();
     assert_eq!(config.mcp.keys().collect::<Vec<_>>(), ["away", "files"], "without the one that is off");
     let files = McpReach::Command {
-        argv: vec!["./files".into(), "--stdio".into()],
-        dir: folder().join("valid/plugins"),
+        argv: vec![shown(&folder().join("valid/../plugins/files")), "--stdio".into()],
+        dir: folder().join("valid/../plugins"),
         env: [("MODE".into(), "a".into())].into(),
         inherit_env: vec!["FILES_TOKEN".into()],
     };

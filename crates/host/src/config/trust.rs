@@ -10,6 +10,7 @@ mod coverage;
 mod file;
 mod meant;
 mod skills;
+mod stamps;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 use pintle_domain::fault::Fault;
 use pintle_domain::json::{Object, Value, json};
+use pintle_process::hook::{SpawnCheck, StillSame, unchecked};
 
 pub(super) use self::acceptance::{Acceptance, AcceptedSkills};
 pub use self::coverage::{Coverage, CoveredPart, CoveredPlace, FileHashes, PlaceKind, covers, covers_by};
@@ -25,13 +27,15 @@ pub use self::meant::unread;
 use self::skills::FoundSkills;
 pub(crate) use self::skills::leads_out;
 pub(super) use self::skills::{SKILLS, path_of};
+pub use self::stamps::FileStamps;
+use super::commands::rule_files;
 use super::diagnostic::dotted;
 use super::layer::{CLAUDE_HOOKS, ENTRY_TABLES, Layer, MCP_SERVERS, entry_path};
 use super::places::Env;
 use super::{LoadOptions, found, places};
 use crate::error::HostError;
-use crate::rule_files::RuleFolder;
 use crate::rule_files::folder::text_of;
+use crate::rule_files::{RecordsFile, RuleFolder};
 
 /// The words for an entry whose content is not the one that was accepted.
 pub(super) const CHANGED: &str = pintle_domain::fault::CHANGED;
@@ -304,9 +308,24 @@ fn cover_files(section: &mut Value, layer: &Layer) {
         Some((name, Value::from(text_of(path))))
     };
     let contents: Object = files.iter().filter_map(read).collect();
+    let scripts: Object = files.iter().flat_map(|file| scripts(file, layer)).collect();
     if let Some(members) = section.as_object_mut() {
         members.insert("files".to_owned(), Value::Object(contents));
+        if !scripts.is_empty() {
+            members.insert("scripts".to_owned(), Value::Object(scripts));
+        }
     }
+}
+
+/// The files below the folder of `layer` that the commands of the rules in `file` run, each with its digest.
+fn scripts(file: &Path, layer: &Layer) -> Vec<(String, Value)> {
+    let folder = file.parent().unwrap_or(&layer.folder);
+    let records = RecordsFile::open(file).map(|records| records.all().to_vec()).unwrap_or_default();
+    let mut hashes = FileHashes::default();
+    let configs = records.into_iter().filter_map(|record| record.get("config")?.as_object().cloned());
+    let named = configs.flat_map(|config| rule_files(config, folder));
+    let own = named.filter(|path| path.starts_with(&layer.folder));
+    own.map(|path| (path.display().to_string(), Value::from(hashes.of(&path)))).collect()
 }
 
 /// The settings that all hooks of a file share.
@@ -380,24 +399,27 @@ impl SpawnSeal {
         &self.digest
     }
 
-    /// Whether the entry still is what was accepted.
+    /// Whether the entry still is what was accepted; the files that were read for that, to be looked at once more when
+    /// the child has read them.
     ///
     /// # Errors
     /// The detail of the fault that it is otherwise.
-    pub fn check(&self) -> Result<(), String> {
-        let now = covers(&self.entry, self.search_path.as_deref());
-        if now.is(&self.digest) { Ok(()) } else { Err(CHANGED.to_owned()) }
+    pub fn check(&self) -> Result<FileStamps, String> {
+        let mut hashes = FileHashes::default();
+        let now = covers_by(&self.entry, self.search_path.as_deref(), &mut hashes);
+        if now.is(&self.digest) { Ok(hashes.stamps) } else { Err(CHANGED.to_owned()) }
     }
 }
 
-/// The check that is called before every spawn of a hook, restarts included.
-pub type SealCheck = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
-
 /// The check before every spawn; a hook that is trusted for its place has nothing to check.
-pub fn before_spawn(seal: Option<&SpawnSeal>) -> SealCheck {
+pub fn before_spawn(seal: Option<&SpawnSeal>) -> SpawnCheck {
     match seal.cloned() {
-        Some(seal) => Arc::new(move || seal.check()),
-        None => Arc::new(|| Ok(())),
+        Some(seal) => Arc::new(move || {
+            let stamps = seal.check()?;
+            let still_same: StillSame = Box::new(move || stamps.check());
+            Ok(still_same)
+        }),
+        None => unchecked(),
     }
 }
 

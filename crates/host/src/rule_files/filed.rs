@@ -8,7 +8,7 @@ use pintle_domain::checkpoint::CheckpointKind;
 use pintle_domain::hook::{Family, Hook, OnFailure, Stage};
 use pintle_domain::id::{AgentId, HookId, TenantId};
 use pintle_domain::json::Value;
-use pintle_domain::rule::{AGENT_EVENTS, Edition, IN_FILE, Rule};
+use pintle_domain::rule::{AGENT_EVENTS, Edition, HandlerType, IN_FILE, Rule};
 use pintle_domain::store::Tenant;
 use pintle_egress::Egress;
 use pintle_engine::hook_set::Mounted;
@@ -19,7 +19,7 @@ use pintle_rules::record::{self, Checks, ConfiguredAgent, Lang, NewRow, RecordCo
 use super::folder::passed_over;
 use super::meant::IntendedScope;
 use super::{RuleFile, read};
-use crate::config::{Diagnostic, Location, RulesConfig};
+use crate::config::{Diagnostic, Location, RulesConfig, commands};
 use crate::scripts::check_script;
 
 /// The three checkpoints at which a rule that nobody can read keeps everything shut.
@@ -246,6 +246,9 @@ impl FileContext<'_> {
     }
 
     fn good(&self, mut hook: Rule, (file, dir): (&str, &Path)) -> Result<GoodRule, String> {
+        if hook.handler_type == HandlerType::Command {
+            commands::place_rule(&mut hook.config, dir)?;
+        }
         hook.metadata.insert(IN_FILE.to_owned(), Value::from(file));
         hook.metadata.insert(IN_FOLDER.to_owned(), Value::from(folder_of(dir)));
         let kept = (self.seal)(hook.clone())?;
@@ -328,7 +331,7 @@ pub fn folder_of(dir: &Path) -> String {
 mod tests {
     use std::fs;
 
-    use pintle_domain::rule::{HandlerType, HookScope};
+    use pintle_domain::rule::HookScope;
     use pintle_egress::Allow;
     use tempfile::TempDir;
 

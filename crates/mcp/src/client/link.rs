@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use pintle_domain::execution::masked;
 use pintle_process::child::{Child, Launch};
+use pintle_process::hook::StillSame;
 use rmcp::RoleClient;
 use rmcp::service::{ClientInitializeError, RunningService, serve_client};
 use rmcp::transport::StreamableHttpClientTransport;
@@ -56,6 +57,8 @@ pub(super) struct Process {
     writer: JoinHandle<()>,
     stderr: JoinHandle<()>,
     stop: CancellationToken,
+    /// Looks once more at what it was started from.
+    still_same: Option<StillSame>,
 }
 
 impl Link {
@@ -64,7 +67,7 @@ impl Link {
         let check = spec.before_start.clone();
         // The check reads files.
         let checked = tasks.spawn_blocking(move || check()).await;
-        checked.map_err(|_| "the check before its start panicked".to_owned())??;
+        let still_same = checked.map_err(|_| "the check before its start panicked".to_owned())??;
         match &spec.transport {
             Transport::Http { url } => {
                 Ok(Self { door: LinkTransport::Http(Box::new(http::open(url)?)), process: None })
@@ -79,7 +82,7 @@ impl Link {
                 let (wire, writer) = Wire::new(&spec.name, pipes.stdout, pipes.stdin);
                 let writer = tasks.spawn(writer.write_on(stop.clone()));
                 let stderr = tasks.spawn(listen(pipes.stderr, (spec.name.clone(), tail.clone()), stop.clone()));
-                let process = Process { child, writer, stderr, stop };
+                let process = Process { child, writer, stderr, stop, still_same: Some(still_same) };
                 Ok(Self { door: LinkTransport::Pipes(Box::new(wire)), process: Some(process) })
             }
         }
@@ -108,6 +111,14 @@ impl LinkTransport {
 }
 
 impl Process {
+    /// Whether it is what was looked at before its start: it has read its files now.
+    pub(super) async fn is_same(&mut self) -> Result<(), String> {
+        match self.still_same.take() {
+            Some(still_same) => tokio::task::spawn_blocking(still_same).await.map_err(|error| error.to_string())?,
+            None => Ok(()),
+        }
+    }
+
     /// Waits until the child has ended by itself.
     pub(super) async fn ended(&mut self) {
         self.child.ended().await;

@@ -95,7 +95,10 @@ impl ServerSupervisor {
             () = gone(process.as_deref_mut()) => return Err(LinkEnd::Left),
         };
         match greeted {
-            Ok(Ok(running)) => Ok(running),
+            Ok(Ok(running)) => match process {
+                Some(process) => process.is_same().await.map(|()| running).map_err(LinkEnd::Useless),
+                None => Ok(running),
+            },
             Ok(Err(why)) => Err(self.judge(why, process).await),
             Err(_elapsed) => Err(LinkEnd::Useless(format!("it did not shake hands within {limit:?}"))),
         }

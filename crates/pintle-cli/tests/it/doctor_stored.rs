@@ -34,7 +34,7 @@ const SCRIPT: &str =
 fn a_stored_guard_that_answers_the_canary_is_armed() {
     let rules = [
         rule("no-rm", "pre_tool_use", "script", &format!("matcher = '^exec$'\n{SCRIPT}")),
-        rule("any", "user_prompt_submit", "command", "config.command = 'cat >/dev/null'"),
+        rule("any", "user_prompt_submit", "command", "config.command = 'true'"),
         rule("spawn", "subagent_start", "command", "matcher = '^spawn$'\nconfig.command = 'cat'"),
         rule("told", "stop", "command", "config.command = 'true'"),
         rule("off", "pre_tool_use", "command", "enabled = false\nconfig.command = 'true'"),
@@ -121,7 +121,11 @@ fn a_guard_that_refuses_the_canary_says_so_and_one_without_its_script_cannot_sta
     let list =
         "! guard          list  armed, denies the canary: not on the list (pre_tool_use answered deny in [time])";
     assert!(seen.contains(list), "{seen}");
-    let gone = "✗ guard          gone  unproven at the canary: at pre_tool_use it could not start: the file `no_such_guard.py` does not exist in ";
-    assert!(seen.contains(gone), "{seen}");
+    let gone =
+        "✗ guard          gone  unproven at configuration: is unavailable: [root]/config/pintle/hooks.d/rules.toml:";
+    let why = "hook: command: expected a file that is there, got `no_such_guard.py`, which does not exist in ";
+    assert!(seen.contains(gone) && seen.contains(why), "{seen}");
+    let text = "! rules                hook \"list\": replaceable by the agent: ";
+    assert!(seen.contains(text), "{seen}");
     assert!(seen.contains("guards armed 1/2"), "{seen}");
 }

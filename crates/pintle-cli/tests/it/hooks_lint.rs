@@ -61,7 +61,7 @@ fn mistakes_and_suspicions_stand_in_the_order_of_the_file() {
     [root]/config/pintle/pintle.toml:10:1: hooks.processes.typo.timout_ms: unknown key "hooks.processes.typo.timout_ms"; did you mean "timeout_ms"?
     [root]/config/pintle/pintle.toml:15:11: hooks.processes.blind.matcher: `^writefile$` matches no tool; did you mean "write_file"?
     [root]/config/pintle/pintle.toml:18:12: hooks.processes.gone.command.0: the program `no-such-program` was not found through PATH
-    [root]/config/pintle/pintle.toml:22:18: hooks.processes.lost.command.1: the file `guard.py` does not exist in [root]/config/pintle
+    [root]/config/pintle/pintle.toml:22:18: hooks.processes.lost.command.1: expected a file that is there, got `guard.py`, which does not exist in [root]/config/pintle; what a command runs is looked up there alone, not where an agent works: put the file there, or write its absolute path
     [root]/config/pintle/pintle.toml:27:7: hooks.processes.nowhere.dir: the folder [root]/config/pintle/nowhere does not exist
     [root]/config/pintle/pintle.toml:42:9: agents.main.model: there is no provider "nobody", expected PROVIDER/MODEL
     "#);

@@ -5,6 +5,7 @@
 mod approvals;
 mod approvals_table;
 mod audit;
+mod beside_configuration;
 mod budget;
 mod chat;
 mod collector;

@@ -250,7 +250,7 @@ mod tests {
     use super::super::events::EventQueue;
     use super::super::frame_reader::FrameReader;
     use super::super::session::{LastingState, Request, Unanswered};
-    use super::super::spec::ProcessSpec;
+    use super::super::spec::{ProcessSpec, unchecked};
     use super::*;
     use pintle_engine::deadlines::Deadlines;
 
@@ -277,7 +277,7 @@ mod tests {
             strict: false,
             event_form: EventForm::Hook,
             events: None,
-            before_spawn: Arc::new(|| Ok(())),
+            before_spawn: unchecked(),
         };
         let frame_reader = FrameReader::at(stdout).unwrap();
         let lasting = LastingState {

@@ -16,6 +16,7 @@ use super::hello;
 use super::inner::Inner;
 use super::reader;
 use super::session::{Session, Trouble};
+use super::spec::StillSame;
 use crate::group::{ChildGuard, TERM_GRACE};
 use crate::platform::{Lead, Start};
 use crate::restart::Restarts;
@@ -127,6 +128,9 @@ impl HookSupervisor {
                 ChildEnd::Left | ChildEnd::Closing => end,
             };
         }
+        if let Err(why) = child.is_same().await {
+            return ChildEnd::Useless(Fault::CannotStart { cause: why.into() });
+        }
         (self.was_up, self.told) = (true, None);
         self.restarts.came_up(Instant::now());
         session.open();
@@ -184,6 +188,8 @@ struct Running {
     writer: JoinHandle<()>,
     stderr: JoinHandle<()>,
     stop_reading: CancellationToken,
+    /// Looks once more at what it was started from.
+    still_same: Option<StillSame>,
 }
 
 impl Running {
@@ -191,7 +197,7 @@ impl Running {
         let check = hook.spec.before_spawn.clone();
         // The check reads files.
         let checked = in_turn(move || check()).await;
-        checked.ok_or("the check before its start panicked")??;
+        let still_same = Some(checked.ok_or("the check before its start panicked")??);
         let spec = &hook.spec;
         let argv: Vec<OsString> = spec.argv.iter().map(OsString::from).collect();
         let start = Start { argv: &argv, dir: spec.dir.as_deref(), env: &spec.env, lead: Lead::Group };
@@ -211,7 +217,15 @@ impl Running {
         let (tail, name, stop) = (hook.tail.clone(), hook.spec.name.clone(), stop_reading.clone());
         let pipe = spawned.stderr;
         let stderr = hook.tracker.spawn(async move { stderr::listen(pipe, name, &tail, &stop).await });
-        Ok(Self { child_guard, session, reader, writer, stderr, stop_reading })
+        Ok(Self { child_guard, session, reader, writer, stderr, stop_reading, still_same })
+    }
+
+    /// Whether it is what was looked at before its start: it has read its files now.
+    async fn is_same(&mut self) -> Result<(), String> {
+        match self.still_same.take() {
+            Some(still_same) => in_turn(still_same).await.ok_or("the check behind its start panicked")?,
+            None => Ok(()),
+        }
     }
 
     /// Waits until the child ended or is of no more use.

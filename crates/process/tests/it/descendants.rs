@@ -12,7 +12,7 @@ use pintle_engine::Deadlines;
 use pintle_engine::handler::Handler as _;
 use pintle_process::child::{Child, Launch};
 use pintle_process::command::{CommandEnd, CommandSpec, RunLimit};
-use pintle_process::hook::{ProcessHook, ProcessSpec};
+use pintle_process::hook::{ProcessHook, ProcessSpec, unchecked};
 use pintle_testkit::leftovers::{self, WAYS, alive};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -57,7 +57,7 @@ fn hook(script: &str, folder: &Path, tracker: &TaskTracker) -> Arc<ProcessHook> 
         strict: false,
         event_form: EventForm::Hook,
         events: None,
-        before_spawn: Arc::new(|| Ok(())),
+        before_spawn: unchecked(),
     };
     ProcessHook::start(spec, tracker.clone(), Deadlines::default())
 }

@@ -165,7 +165,7 @@ impl Cell {
             hook.stages.set(kind, Stage { timeout, ..stage });
         }
         let vars = std::env::vars_os().filter(|(name, _)| name == "PATH").collect();
-        let spec = spec(&hook, &entry, vars, Arc::new(|| Ok(())));
+        let spec = spec(&hook, &entry, vars, Arc::new(|| Ok(Box::new(|| Ok(())))));
         let handler = ProcessHook::start(spec, self.host.engine.tasks().clone(), self.host.engine.deadlines().clone());
         // Whether it can start is known before the turn begins, so that no deadline runs against a slow machine.
         drop(handler.ready().await);

@@ -2,10 +2,12 @@
 
 use pintle_dialects::claude::config::ListContext;
 use pintle_dialects::claude::{ClaudeEvent, RawClaudeHooks};
+use pintle_dialects::process::config::EntryProblem;
 use pintle_domain::hook::{Hook, HookState};
 use pintle_domain::json::{Value, from_value};
 
 use super::{LeftOut, Trusted};
+use crate::config::commands::{files_beside, replaceable};
 use crate::config::diagnostic::dotted;
 use crate::config::layer::{CLAUDE_HOOKS, EntryPath, entry_path};
 use crate::config::trust::{CHANGED, TrustStanding, command_entry};
@@ -55,7 +57,9 @@ impl List<'_> {
     ) -> Vec<LoadedHook> {
         let origin = trusted.layer.origin(&self.path);
         let before = before(config, self.event);
-        let around = ListContext { event: self.event, origin: &origin, before, inherit_env: self.inherit_env };
+        let folder = trusted.layer.folder.clone();
+        let files = Some(files_beside(&folder));
+        let around = ListContext { event: self.event, origin: &origin, before, inherit_env: self.inherit_env, files };
         let written = trusted.layer.value(&self.path.iter().map(String::as_str).collect::<Vec<_>>());
         let idle = |state: &HookState| around.idle(&written, state).into_iter().map(nobody).collect();
         let off = trusted.layer.is_off(&self.path);
@@ -69,7 +73,7 @@ impl List<'_> {
             TrustStanding::Changed { .. } => {
                 let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
                 let message = format!("{CHANGED}; `pintle trust` shows how, and accepts it");
-                trusted.layer.report(pintle_dialects::process::config::EntryProblem::new(&path, message));
+                trusted.layer.report(EntryProblem::new(&path, message));
                 vec![nobody(around.broken(CHANGED))]
             }
             TrustStanding::Trusted if off => idle(&HookState::Disabled),
@@ -102,6 +106,12 @@ impl List<'_> {
             (Ok(hooks), None) => {
                 let content = command_entry(dotted(&self.path), written, &trusted.layer);
                 let seal = trusted.seal(&dotted(&self.path));
+                // It runs where an agent works, unless it was accepted in its own folder.
+                for (_, entry) in hooks.iter().filter(|(_, entry)| seal.is_none() && entry.is_shell_text()) {
+                    let at: Vec<&str> = entry.path.iter().map(String::as_str).chain(["command"]).collect();
+                    let problem = EntryProblem::new(&at, replaceable("the folder that an agent works in"));
+                    trusted.layer.remark(problem.under(&path));
+                }
                 let loaded = hooks.into_iter().map(|(hook, entry)| LoadedHook {
                     hook,
                     kind: HookKind::Command(entry),

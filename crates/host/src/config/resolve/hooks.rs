@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pintle_dialects::process::config::{EntryContext, EntryProblem, broken, builtin, idle, process};
+use pintle_dialects::process::config::{EntryContext, EntryProblem, ProcessEntry, broken, builtin, idle, process};
 use pintle_domain::hook::{Family, Hook, HookState};
 use pintle_domain::id::HookName;
 use pintle_domain::json::{Value, from_value};
@@ -10,6 +10,7 @@ use pintle_domain::nearest::nearest;
 
 use super::agents::is_gate_name;
 use super::{LeftOut, Trusted};
+use crate::config::commands::{is_replaceable, placed, replaceable};
 use crate::config::diagnostic::dotted;
 use crate::config::document::TreeNode;
 use crate::config::layer::{CLAUDE_HOOKS, EntryPath, HOOK_TABLES, Layer, entry_path, off};
@@ -40,7 +41,7 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, builtins: &[&str],
             continue;
         }
         let loaded = match tables.as_slice() {
-            [_] => one.load(trusted, builtins, left),
+            [_] => one.load(config, trusted, (builtins, left)),
             _ => one.load_twice_named(trusted, all_off, left),
         };
         config.hooks.push(loaded);
@@ -131,7 +132,7 @@ struct One<'a> {
 }
 
 impl One<'_> {
-    fn load(&self, trusted: &mut Trusted, builtins: &[&str], left: &mut LeftOut) -> LoadedHook {
+    fn load(&self, config: &Config, trusted: &mut Trusted, (builtins, left): (&[&str], &mut LeftOut)) -> LoadedHook {
         let off = trusted.layer.is_off(&self.path);
         match trusted.standing(&dotted(&self.path)) {
             // It was accepted as one that never runs, and it still never runs: nothing to keep shut.
@@ -148,7 +149,10 @@ impl One<'_> {
                 self.idle(trusted, HookState::Untrusted)
             }
             TrustStanding::Trusted => match self.resolve(trusted, builtins) {
-                Ok(loaded) => loaded,
+                Ok(loaded) => {
+                    self.remark(config, trusted, &loaded);
+                    loaded
+                }
                 Err(problems) => {
                     for problem in problems {
                         let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
@@ -157,6 +161,16 @@ impl One<'_> {
                     self.bad_stub(trusted)
                 }
             },
+        }
+    }
+
+    /// Says of an entry that is in force that an agent could replace what it runs.
+    fn remark(&self, config: &Config, trusted: &mut Trusted, loaded: &LoadedHook) {
+        let HookKind::Process(entry) = &loaded.kind else { return };
+        if is_replaceable(config, (&entry.argv, &entry.dir), loaded.seal.is_some()) {
+            let path: Vec<&str> = self.path.iter().map(String::as_str).chain(["command"]).collect();
+            let at = format!("{}, where an agent works", entry.dir.display());
+            trusted.layer.remark(EntryProblem::new(&path, replaceable(&at)));
         }
     }
 
@@ -209,7 +223,8 @@ impl One<'_> {
             Family::Process | Family::Command | Family::Rule | Family::Skill => {
                 let raw = own(written.processes.as_ref(), self.name);
                 let (hook, entry) = process(&around, &raw)?;
-                (hook, HookKind::Process(entry))
+                let argv = placed(&entry.argv, &entry.dir).map_err(|problem| vec![problem])?;
+                (hook, HookKind::Process(ProcessEntry { argv, ..entry }))
             }
         };
         let is_child = matches!(kind, HookKind::Process(_));

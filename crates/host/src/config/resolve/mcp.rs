@@ -6,6 +6,7 @@ use pintle_dialects::process::config::EntryProblem;
 use url::Url;
 
 use super::{LeftOut, Trusted};
+use crate::config::commands::{is_replaceable, placed, replaceable};
 use crate::config::diagnostic::dotted;
 use crate::config::layer::{Layer, MCP_SERVERS, entry_path};
 use crate::config::raw::RawMcpServer;
@@ -48,6 +49,12 @@ pub(super) fn add(config: &mut Config, trusted: &mut Trusted, left: &mut LeftOut
         match read(&name, &raw, &trusted.layer) {
             Ok((reach, start_timeout)) => {
                 let seal = trusted.seal(&dotted(&keys));
+                if let McpReach::Command { argv, dir, .. } = &reach
+                    && is_replaceable(config, (argv, dir), seal.is_some())
+                {
+                    let at = format!("{}, where an agent works", dir.display());
+                    trusted.layer.remark(EntryProblem::new(&["command"], replaceable(&at)).under(&path));
+                }
                 config.mcp.insert(name, McpServerConfig { reach, start_timeout, seal });
             }
             Err(problems) => {
@@ -64,9 +71,14 @@ fn read(name: &str, raw: &RawMcpServer, layer: &Layer) -> Result<(McpReach, Dura
         (Some(argv), None) => {
             problems.extend(bad_command(argv));
             problems.extend(bad_variables(raw));
+            let dir = layer.folder.join(raw.dir.as_deref().unwrap_or_default());
+            let argv = placed(argv, &dir).unwrap_or_else(|problem| {
+                problems.push(problem);
+                argv.clone()
+            });
             Some(McpReach::Command {
-                argv: argv.clone(),
-                dir: layer.folder.join(raw.dir.as_deref().unwrap_or_default()),
+                argv,
+                dir,
                 env: raw.env.clone().unwrap_or_default(),
                 inherit_env: raw.inherit_env.clone().unwrap_or_default(),
             })

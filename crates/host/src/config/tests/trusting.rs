@@ -254,14 +254,46 @@ fn the_digest_is_checked_before_every_spawn() {
     trust(&place);
     let loaded = guard(&place);
     let check = before_spawn(loaded.seal.as_ref());
-    assert_eq!(check(), Ok(()));
+    assert_eq!(check().map(drop), Ok(()));
     place.write("work/data.txt", "2");
-    assert_eq!(check(), Err("changed since it was trusted".into()));
+    assert_eq!(check().map(drop), Err("changed since it was trusted".into()));
     place.write("work/data.txt", "1");
-    assert_eq!(check(), Ok(()));
+    assert_eq!(check().map(drop), Ok(()));
     let own = place.load().unwrap().config.hooks.remove(0);
     assert_eq!((own.hook.name.as_str(), own.seal.is_none()), ("own", true));
-    assert_eq!(before_spawn(own.seal.as_ref())(), Ok(()));
+    assert_eq!(before_spawn(own.seal.as_ref())().map(drop), Ok(()));
+}
+
+#[test]
+fn what_is_swapped_behind_the_check_is_seen_even_if_it_is_swapped_back() {
+    let place = place();
+    trust(&place);
+    let check = before_spawn(guard(&place).seal.as_ref());
+    let file = place.path("work/data.txt");
+    let aside = place.path("work/aside.txt");
+    let still_same = check().unwrap();
+    assert_eq!(still_same(), Ok(()));
+    let changed = || std::os::unix::fs::MetadataExt::ctime_nsec(&file.metadata().unwrap());
+    let by_name = || {
+        fs::rename(&file, &aside).unwrap();
+        fs::write(&file, "2").unwrap();
+        fs::rename(&aside, &file).unwrap();
+    };
+    let in_place = || {
+        fs::write(&file, "2").unwrap();
+        fs::write(&file, "1").unwrap();
+    };
+    for swap in [&by_name as &dyn Fn(), &in_place] {
+        let still_same = check().unwrap();
+        // Time goes by in ticks of the kernel, and what is changed within one looks as it did.
+        let before = changed();
+        while changed() == before {
+            swap();
+        }
+        assert_eq!(check().map(drop), Ok(()), "its content is the same");
+        assert_eq!(still_same(), Err("changed since it was trusted".into()));
+    }
+    fs::remove_file(&file).unwrap();
 }
 
 #[test]
@@ -296,9 +328,9 @@ fn an_mcp_server_of_a_found_file_runs_as_it_was_accepted_or_not_at_all() {
     assert_eq!((names(&place), place.said()), (vec!["away".to_owned(), "s".to_owned()], String::new()));
     let mut config = place.load().unwrap().config;
     let check = before_spawn(config.mcp.remove("s").unwrap().seal.as_ref());
-    assert_eq!(check(), Ok(()));
+    assert_eq!(check().map(drop), Ok(()));
     place.write("work/serve.sh", "#!/bin/sh\nrm -rf /\n");
-    assert_eq!(check(), Err("changed since it was trusted".into()));
+    assert_eq!(check().map(drop), Err("changed since it was trusted".into()));
     assert_eq!(names(&place), ["away"]);
     let changed = "work/pintle.toml:1:14: mcp.servers.s: changed since it was trusted; `pintle trust` shows how, and accepts it\n";
     assert_eq!(place.said(), changed);
@@ -399,7 +431,7 @@ fn where_a_folder_really_is_is_part_of_what_is_accepted() {
     let seal = place.load().unwrap().config.hooks[0].seal.clone();
     point("work/two");
     assert_eq!(in_force(), (false, 0, false));
-    assert_eq!(before_spawn(seal.as_ref())(), Err("changed since it was trusted".into()));
+    assert_eq!(before_spawn(seal.as_ref())().map(drop), Err("changed since it was trusted".into()));
     let why = place.load().unwrap().config.agent(None).unwrap_err().message;
     assert!(why.contains("agents.main: changed since it was trusted"), "{why}");
     trust(&place);
@@ -432,7 +464,7 @@ fn what_was_accepted_before_places_counted_goes_on_unless_a_link_leads_there() {
     let place = place();
     as_before(&place);
     let loaded = guard(&place);
-    assert_eq!((loaded.hook.state, before_spawn(loaded.seal.as_ref())()), (HookState::Armed, Ok(())));
+    assert_eq!((loaded.hook.state, before_spawn(loaded.seal.as_ref())().map(drop)), (HookState::Armed, Ok(())));
     rewrite(&place, "'--flag']\n", "'--flag']\ndir = 'tools'\n");
     fs::create_dir(place.path("work/real")).unwrap();
     std::os::unix::fs::symlink("real", place.path("work/tools")).unwrap();

@@ -12,6 +12,7 @@ use pintle_domain::json::{Value, canonical};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::stamps::{FileStamp, FileStamps};
 use super::{EntryCommand, TrustEntry, meant, search_path};
 
 /// The things that trust in an entry covers.
@@ -28,7 +29,11 @@ pub struct Coverage {
 /// The digests of the files that were read in one look at many entries: hooks often share an interpreter or a script, and
 /// are looked at in one moment. Whoever looks later begins anew.
 #[derive(Debug, Default)]
-pub struct FileHashes(BTreeMap<PathBuf, String>);
+pub struct FileHashes {
+    digests: BTreeMap<PathBuf, String>,
+    /// What was read, as it was then.
+    pub(super) stamps: FileStamps,
+}
 
 /// Where an entry leads beside the program and the files of its command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -190,23 +195,25 @@ fn replaceable(path: &Path) -> bool {
 }
 
 impl FileHashes {
-    fn of(&mut self, path: &Path) -> String {
-        if let Some(known) = self.0.get(path) {
+    pub(super) fn of(&mut self, path: &Path) -> String {
+        if let Some(known) = self.digests.get(path) {
             return known.clone();
         }
         let sha256 = match path.is_file() {
-            true => content(path).unwrap_or_else(|why| why.kind().to_string()),
+            true => self.content(path).unwrap_or_else(|why| why.kind().to_string()),
             false => "no file".to_owned(),
         };
-        self.0.insert(path.to_owned(), sha256.clone());
+        self.digests.insert(path.to_owned(), sha256.clone());
         sha256
     }
-}
 
-fn content(path: &Path) -> io::Result<String> {
-    let mut hash = Sha256::new();
-    io::copy(&mut File::open(path)?, &mut hash)?;
-    Ok(hex(&hash.finalize()))
+    fn content(&mut self, path: &Path) -> io::Result<String> {
+        let (mut file, mut hash) = (File::open(path)?, Sha256::new());
+        // What is written while it is read has another stamp by the end.
+        self.stamps.0.insert(path.to_owned(), FileStamp::of(&file.metadata()?));
+        io::copy(&mut file, &mut hash)?;
+        Ok(hex(&hash.finalize()))
+    }
 }
 
 impl CoveredPart {

@@ -185,7 +185,7 @@ fn adoptable(host: &GuardHost, found: &FoundHook) -> Result<(), String> {
     group["hooks"] = Value::from(vec![found.hook.clone()]);
     let group = adopt::runnable_group(host, &group);
     let groups: Vec<_> = from_value(Value::from(vec![group])).map_err(|error| clean(&error.to_string()))?;
-    let around = ListContext { event, origin: "", before: 0, inherit_env: &[] };
+    let around = ListContext { event, origin: "", before: 0, inherit_env: &[], files: None };
     let problems = around.hooks(&groups).err().unwrap_or_default();
     match problems.first() {
         Some(problem) => Err(clean(&problem.to_string())),

@@ -22,11 +22,12 @@ use crate::clean::clean;
 use crate::error::{CliError, USAGE};
 use crate::guard::tool_door::check_name;
 use pintle_host::blind::{self, is_guard, place_in};
+use pintle_host::config::commands::{self, REPLACEABLE};
 use pintle_host::config::document::Document;
 use pintle_host::config::{self, Config, Diagnostic, Env, HookKind, LoadOptions, Loaded, LoadedHook};
 use pintle_host::host::{load, open_store, unreadable};
 use pintle_host::host_rules::edition;
-use pintle_host::rule_files::{FileContext, FileProblem, FiledRules};
+use pintle_host::rule_files::{FileContext, FileProblem, FiledRules, GoodRule};
 
 /// Said of a hook that observes events by names of both forms.
 const MIXED: &str = "names of both forms; the hook is told `hook.event`, as without dots; say which with events = \"hook\" \
@@ -90,6 +91,8 @@ fn findings(env: &Env, mut loaded: Loaded, home: Option<&Path>) -> Result<Vec<Di
             let options = LoadOptions { config: Some(file), home, ..LoadOptions::default() };
             let alone = config::load(env, &options)?;
             let hooks = alone.diagnostics.into_iter().filter(|diagnostic| diagnostic.path.starts_with("hooks"));
+            // Once it is accepted, what it runs is looked at before every start.
+            let hooks = hooks.filter(|diagnostic| !diagnostic.message.starts_with(REPLACEABLE));
             found.extend(hooks);
             adopt(&mut loaded.config, alone.config);
         }
@@ -113,9 +116,10 @@ fn rules(env: &Env, config: &Config) -> Result<Vec<Diagnostic>, CliError> {
     let known = known_store(config)
         .and_then(|store| store.rules().ok())
         .unwrap_or_else(|| StoredRules { tenants: vec![first_tenant()], ..StoredRules::default() });
-    let own = known.hooks.iter().filter(|rule| rule.source == Source::User && rule.file().is_none());
-    let stored = own.filter_map(|rule| blind::of_rule(config, rule, Path::new(&config.store_url)));
-    let stored: Vec<Diagnostic> = stored.collect();
+    let own = || known.hooks.iter().filter(|rule| rule.source == Source::User && rule.file().is_none());
+    let stored = own().filter_map(|rule| blind::of_rule(config, rule, Path::new(&config.store_url)));
+    let mut stored: Vec<Diagnostic> = stored.collect();
+    stored.extend(own().filter_map(|rule| commands::finding(rule, Path::new(&config.store_url))));
     if config.agent_hooks.dirs.is_empty() {
         return Ok(stored);
     }
@@ -128,7 +132,10 @@ fn rules(env: &Env, config: &Config) -> Result<Vec<Diagnostic>, CliError> {
         seal: &Ok,
     };
     let FiledRules { bad, odd, good } = reader.read();
-    let filed = good.iter().filter_map(|good| blind::of_rule(config, &good.plain, Path::new(good.plain.file()?)));
+    let file_of = |good: &GoodRule| good.plain.file().map(PathBuf::from);
+    let filed = good.iter().filter_map(|good| blind::of_rule(config, &good.plain, &file_of(good)?));
+    let replaceable = good.iter().filter_map(|good| commands::finding(&good.plain, &file_of(good)?));
+    let filed = filed.chain(replaceable);
     Ok(bad.into_iter().map(FileProblem::placed).chain(odd).map(with_nearest).chain(filed).chain(stored).collect())
 }
 

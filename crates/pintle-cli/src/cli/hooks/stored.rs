@@ -10,6 +10,7 @@ use super::super::{Global, terminal};
 use crate::clean::{clean, prose};
 use crate::error::{CliError, USAGE};
 use pintle_host::blind::{self, BlindMatcher};
+use pintle_host::config::commands::REPLACEABLE;
 use pintle_host::config::{Config, Env, Loaded};
 use pintle_host::host::{Host, load};
 use pintle_host::host_rules::HostRules;
@@ -53,7 +54,9 @@ pub(super) fn with_rules_of<T>(
         let blind: Vec<String> = blind::of_rules(&host.loaded.config, &rules.hooks, host.host_rules.rule_cache())
             .map(|(_, line)| line)
             .collect();
-        for line in host.host_rules.diagnostics.iter().filter(|line| !blind.contains(line)) {
+        // What an agent could replace is said where rules act, and by whoever looks for mistakes.
+        let is_said = |line: &&String| !blind.contains(line) && !line.contains(REPLACEABLE);
+        for line in host.host_rules.diagnostics.iter().filter(is_said) {
             terminal::warn(&prose(line));
         }
         let done = work(&host.host_rules, &Caller::cli()).await;

@@ -28,7 +28,8 @@ fn a_blocked_prompt_goes_no_further() {
     let env = model.env("tools = []\n", &(refuses("user_prompt_submit", "") + &dumps("stop", "stop", "")));
     let seen = turn(&env, "the forbidden word");
     assert_eq!((seen.code, seen.out.as_str()), (Some(4), ""));
-    assert_eq!(seen.err, "hook blocked user_prompt_submit: guard: not here\n");
+    let said: Vec<&str> = seen.err.lines().filter(|line| !line.contains("replaceable by the agent")).collect();
+    assert_eq!(said, ["hook blocked user_prompt_submit: guard: not here"]);
     assert_eq!((model.requests().len(), dumped(&env, "stop").len()), (0, 0));
     assert_eq!(whole_turn(&env, "good morning"), "Hello.\n");
     assert_eq!(model.asked(0), ["user: good morning"]);

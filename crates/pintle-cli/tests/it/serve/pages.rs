@@ -230,7 +230,7 @@ fn health_names_the_skill_of_which_a_text_does_not_go_in() {
 
 #[test]
 fn the_overview_and_health_say_how_hooks_stand() {
-    let bad = "[hooks.processes.gone]\nenabled = true\ncommand = ['./not-there']\nintercept = ['before_tool']\n";
+    let bad = "[hooks.processes.gone]\nenabled = true\ncommand = ['not-there']\nintercept = ['before_tool']\n";
     let server = Server::start(scripted(&[LISTS, DONE].join(","), &format!("{WITH_TOKEN}{bad}")));
     let mut client = server.connected(json!({ "token": TOKEN, "user_id": "system" }));
     let created = client.done("hooks.create", no_lists());

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use pintle_domain::fault::Fault;
 
+use pintle_process::hook::unchecked;
+
 use super::stage::{HELLO, Stage, ask, ask_about, continues, fault, within};
 
 /// Longer than anybody waits.
@@ -42,7 +44,7 @@ async fn the_check_runs_before_every_start() {
     let runs = Arc::new(AtomicUsize::new(0));
     let counted = runs.clone();
     spec.before_spawn = Arc::new(move || match counted.fetch_add(1, Ordering::Relaxed) {
-        0 => Ok(()),
+        0 => unchecked()(),
         _ => Err("changed since it was trusted".into()),
     });
     let hook = stage.start(spec);
@@ -52,6 +54,18 @@ async fn the_check_runs_before_every_start() {
     within(async { while fault(ask_about(&hook, 1, Duration::from_millis(400)).await) != refused {} }).await;
     assert!(runs.load(Ordering::Relaxed) > 1);
     assert_eq!(hook.status().fault, Some(refused));
+    stage.close(&hook).await;
+}
+
+#[tokio::test]
+async fn what_was_swapped_between_its_check_and_its_handshake_is_never_asked() {
+    let stage = Stage::new();
+    let mut spec = stage.spec(&["sh", "-c", &format!("{HELLO} while read -r line; do echo '{{}}'; done")]);
+    spec.before_spawn = Arc::new(|| Ok(Box::new(|| Err("changed since it was trusted".into()))));
+    let hook = stage.start(spec);
+    let refused = Fault::CannotStart { cause: "changed since it was trusted".into() };
+    assert_eq!(within(hook.ready()).await, Err(refused.clone()));
+    assert_eq!(fault(ask(&hook).await), refused);
     stage.close(&hook).await;
 }
 

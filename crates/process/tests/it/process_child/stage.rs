@@ -18,7 +18,7 @@ use pintle_domain::tool::ToolCall;
 use pintle_domain::verdict::{ParsedVerdict, Verdict};
 use pintle_engine::AsNamed;
 use pintle_engine::handler::{Handler as _, HookCall, WireCache};
-use pintle_process::hook::{ProcessHook, ProcessSpec};
+use pintle_process::hook::{ProcessHook, ProcessSpec, unchecked};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
@@ -68,7 +68,7 @@ impl Stage {
             strict: false,
             event_form: EventForm::Hook,
             events: None,
-            before_spawn: Arc::new(|| Ok(())),
+            before_spawn: unchecked(),
         }
     }
 

@@ -17,6 +17,7 @@ use super::question::{TEXT, TOOL, arguments};
 use super::result::Answer;
 use super::{TestArgs, untrusted};
 use crate::error::CliError;
+use pintle_host::config::commands::place_rule;
 use pintle_host::config::{Env, Loaded};
 use pintle_host::rule_files::RecordsFile;
 
@@ -82,7 +83,7 @@ pub(super) fn unsaved(global: &Global, args: &TestArgs) -> Result<u8, CliError> 
     };
     let records = RecordsFile::read(file)?;
     let index = which(&records, Path::new(file), args.hook.as_deref())?;
-    let record = &records.all()[index];
+    let record = &placed(&records, index, Path::new(file))?;
     let answer = with_admin(global, async |rule_admin, by| {
         asked(rule_admin, by, (args, record), TestTarget::Unsaved(record)).await
     });
@@ -95,6 +96,20 @@ pub(super) fn unsaved(global: &Global, args: &TestArgs) -> Result<u8, CliError> 
         }
     })?;
     say(global, args, &answer)
+}
+
+/// The record number `index` as it runs: the files that its command names are those beside its own.
+fn placed(records: &RecordsFile, index: usize, file: &Path) -> Result<Value, CliError> {
+    let mut record = records.all()[index].clone();
+    // What comes through a pipe stands nowhere.
+    let folder = file.parent().filter(|_| file != Path::new("-")).map(|folder| Path::new(".").join(folder));
+    let is_command = record["handler_type"] == "command";
+    if let Some((folder, config)) =
+        folder.filter(|_| is_command).zip(record.get_mut("config").and_then(Value::as_object_mut))
+    {
+        place_rule(config, &folder).map_err(|why| CliError::usage(records.located(Some(index), &why)))?;
+    }
+    Ok(record)
 }
 
 /// The record of a file that is meant.
