@@ -319,6 +319,10 @@ fn cover_files(section: &mut Value, layer: &Layer) {
 
 /// The files below the folder of `layer` that the commands of the rules in `file` run, each with its digest.
 fn scripts(file: &Path, layer: &Layer) -> Vec<(String, Value)> {
+    // A pipe has no end to wait for.
+    if !file.is_file() {
+        return Vec::new();
+    }
     let folder = file.parent().unwrap_or(&layer.folder);
     let records = RecordsFile::open(file).map(|records| records.all().to_vec()).unwrap_or_default();
     let mut hashes = FileHashes::default();

@@ -91,6 +91,9 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("pintle.toml");
         fs::write(&file, text).unwrap();
+        // What the examples name.
+        fs::create_dir(home.path().join("guard")).unwrap();
+        fs::write(home.path().join("guard/guard.py"), "").unwrap();
         let env = Env { vars: Default::default(), cwd: home.path().to_owned() };
         let options = LoadOptions { config: Some(&file), home: Some(home.path()), ..LoadOptions::default() };
         load(&env, &options).unwrap().diagnostics.iter().map(|diagnostic| diagnostic.said()).collect()
