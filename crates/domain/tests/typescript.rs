@@ -18,7 +18,7 @@ fn run(command: &mut Command) -> String {
 #[test]
 fn typescript_keeps_the_same() {
     let tsc = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/typescript/node_modules/typescript/bin/tsc");
-    assert!(tsc.exists(), "{} is not installed: run `./pintle test` once, which does it", tsc.display());
+    assert!(tsc.exists(), "{} is not installed: run `./pintle test --install` once, which does it", tsc.display());
     let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients/typescript");
     let out = tempfile::tempdir().unwrap();
     // Node takes what it imports from elsewhere for an older kind of module, if nothing says otherwise.

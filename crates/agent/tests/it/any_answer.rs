@@ -258,7 +258,10 @@ async fn requests(name: &'static str, kind: WireKind, odd: Vec<u8>, with_texts: 
 pub(crate) fn checked(lines: &[String]) -> Vec<String> {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     let python = manifest.join("../../.cache/sdk/venv/bin/python");
-    assert!(python.exists(), "the libraries of the vendors are not installed: run `./pintle test` once, which does it");
+    assert!(
+        python.exists(),
+        "the libraries of the vendors are not installed: run `./pintle test --install` once, which does it"
+    );
     let mut input: File = tempfile::tempfile().unwrap();
     input.write_all(lines.join("\n").as_bytes()).unwrap();
     input.rewind().unwrap();

@@ -38,7 +38,7 @@ impl Drop for Server {
 
 fn installed() -> PathBuf {
     let venv = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/llm/venv");
-    assert!(venv.is_dir(), "the small model is not installed: run `./pintle test` once, which does it");
+    assert!(venv.is_dir(), "the small model is not installed: run `./pintle test --install` once, which does it");
     venv
 }
 

@@ -27,7 +27,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
 /// A folder of `./pintle test`'s installation.
 pub(crate) fn installed(path: &str) -> PathBuf {
     let found = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/mcp").join(path);
-    assert!(found.exists(), "{} is not installed: run `./pintle test` once, which does it", found.display());
+    assert!(found.exists(), "{} is not installed: run `./pintle test --install` once, which does it", found.display());
     found
 }
 

@@ -40,14 +40,14 @@ for line in sys.stdin:
 /// A part of `./pintle test`'s installation.
 pub(crate) fn installed(path: &str) -> PathBuf {
     let found = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/mcp").join(path);
-    assert!(found.exists(), "{} is not installed: run `./pintle test` once, which does it", found.display());
+    assert!(found.exists(), "{} is not installed: run `./pintle test --install` once, which does it", found.display());
     found.canonicalize().unwrap()
 }
 
 fn time() -> String {
     // A link leads out of the environment that it belongs to.
     let folder = installed("venv/bin");
-    assert!(folder.join("mcp-server-time").exists(), "{TIME} is not installed: run `./pintle test` once");
+    assert!(folder.join("mcp-server-time").exists(), "{TIME} is not installed: run `./pintle test --install` once");
     format!("[mcp.servers.time]\ncommand = ['{}']\n", folder.join("mcp-server-time").display())
 }
 

@@ -14,7 +14,7 @@ const SHIPPED: usize = 211;
 /// A folder of skills of `./pintle test`'s installation.
 fn shipped(package: &str) -> PathBuf {
     let found = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/skills/packages").join(package);
-    assert!(found.is_dir(), "{} is not installed: run `./pintle test` once, which does it", found.display());
+    assert!(found.is_dir(), "{} is not installed: run `./pintle test --install` once, which does it", found.display());
     found.canonicalize().unwrap()
 }
 

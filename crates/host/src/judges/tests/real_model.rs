@@ -33,7 +33,7 @@ fn model_file(venv: &Path) -> PathBuf {
 fn serve() -> Server {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let venv = crates.join("../.cache/llm/venv");
-    assert!(venv.is_dir(), "the small model is not installed: run `./pintle test` once, which does it");
+    assert!(venv.is_dir(), "the small model is not installed: run `./pintle test --install` once, which does it");
     let mut child = Command::new(venv.join("bin/python"))
         .arg(crates.join("agent/tests/fixtures/llm_server.py"))
         .arg(model_file(&venv))

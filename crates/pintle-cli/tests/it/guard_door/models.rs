@@ -118,7 +118,10 @@ fn fixture(name: &str) -> PathBuf {
 fn libraries() -> PathBuf {
     let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/sdk");
     let node = sdk.join("node/node_modules/openai");
-    assert!(node.exists(), "the libraries of the vendors are not installed: run `./pintle test` once, which does it");
+    assert!(
+        node.exists(),
+        "the libraries of the vendors are not installed: run `./pintle test --install` once, which does it"
+    );
     sdk
 }
 

@@ -78,7 +78,11 @@ fn the_plugin_for_pi_sends_what_it_was_told_and_refuses_when_it_cannot_ask() {
     let (typed, plugin) = (folder.path().join("pintle.ts"), folder.path().join("pintle.mjs"));
     let compiler =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.cache/typescript/node_modules/typescript/lib/typescript.js");
-    assert!(compiler.exists(), "{} is not installed: run `./pintle test` once, which does it", compiler.display());
+    assert!(
+        compiler.exists(),
+        "{} is not installed: run `./pintle test --install` once, which does it",
+        compiler.display()
+    );
     let compile = folder.path().join("compile.cjs");
     let script = "const [ts, text] = [require(process.argv[2]), require('fs').readFileSync(process.argv[3], 'utf8')];\n\
                   process.stdout.write(ts.transpileModule(text, { compilerOptions: { target: 'es2022', module: 'esnext' } }).outputText);\n";

@@ -145,7 +145,7 @@ fn socket(client: &mut Client, stream: bool, (prompt, skill): (&str, bool), with
 fn in_typescript(events: &[Value], folder: &Path) -> Value {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let tsc = root.join(".cache/typescript/node_modules/typescript/bin/tsc");
-    assert!(tsc.exists(), "{} is not installed: run `./pintle test` once, which does it", tsc.display());
+    assert!(tsc.exists(), "{} is not installed: run `./pintle test --install` once, which does it", tsc.display());
     std::fs::write(folder.join("package.json"), r#"{"type": "module"}"#).unwrap();
     let play = "import { readFileSync } from 'node:fs';\nimport * as it from './index.js';\n\
                 let state = it.frontEnd();\n\

@@ -26,7 +26,7 @@ fn root() -> PathBuf {
 /// The WebSocket for Node, as a module.
 fn websocket() -> PathBuf {
     let found = root().join(".cache/websocket/node_modules/ws/wrapper.mjs");
-    assert!(found.exists(), "{} is not installed: run `./pintle test` once, which does it", found.display());
+    assert!(found.exists(), "{} is not installed: run `./pintle test --install` once, which does it", found.display());
     found
 }
 
@@ -43,7 +43,7 @@ fn run(command: &mut Command) -> String {
 #[track_caller]
 fn compiled() -> tempfile::TempDir {
     let tsc = root().join(".cache/typescript/node_modules/typescript/bin/tsc");
-    assert!(tsc.exists(), "{} is not installed: run `./pintle test` once, which does it", tsc.display());
+    assert!(tsc.exists(), "{} is not installed: run `./pintle test --install` once, which does it", tsc.display());
     let out = tempfile::tempdir().unwrap();
     // Node takes what it imports from elsewhere for an older kind of module, if nothing says otherwise.
     std::fs::write(out.path().join("package.json"), r#"{"type": "module"}"#).unwrap();
