@@ -1,5 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import { deflateSync } from "node:zlib";
 
 import type { Page } from "playwright-core";
@@ -110,8 +109,7 @@ test("calls of the same id in two turns keep their own reasons, live and later",
 
 test("each turn has its own hooks beside it, those of the configuration too, also in a conversation that is read later", async () => {
   const config = '\n[hooks.processes.looks]\nenabled = true\ncommand = ["sh", "looks.sh"]\nintercept = ["before_tool"]\n';
-  const page = await talking({ replies: [LISTS, { text: "One." }, { text: "Two." }], config });
-  writeFileSync(join(gateway.root, "config/pintle/looks.sh"), YES);
+  const page = await talking({ replies: [LISTS, { text: "One." }, { text: "Two." }], config, files: { "looks.sh": YES } });
   // The same words twice: a turn is not guessed by them.
   for (const answer of ["One.", "Two."]) {
     await page.getByLabel("Message").fill("look around");

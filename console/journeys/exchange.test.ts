@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import type { Page } from "playwright-core";
@@ -29,9 +29,7 @@ const LOOKS: Reply = { tool_calls: [".", "a", "b"].map((path) => ({ name: "list_
 
 beforeAll(async () => {
   rig = await Rig.start();
-  gateway = await Gateway.start({ replies: [LOOKS, DONE], agent: 'tools = ["list_dir"]\n', config: CONFIG });
-  mkdirSync(join(gateway.root, "config/pintle"), { recursive: true });
-  writeFileSync(join(gateway.root, "config/pintle/freeze.sh"), HOOK);
+  gateway = await Gateway.start({ replies: [LOOKS, DONE], agent: 'tools = ["list_dir"]\n', config: CONFIG, files: { "freeze.sh": HOOK } });
   page = await signedIn(await rig.person(), gateway, "/hooks", "anna");
   await rule(page, scripted("guard", "^exec$", { decision: "block", reason: "no" }, { priority: 7 }));
   await rule(page, { name: "tells", event: "stop", handler_type: "http", scope: "tenant", config: { url: "https://a.example/x", headers: { Authorization: "Bearer s3cret-of-the-hook" } } });

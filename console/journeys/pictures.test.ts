@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync } from "node:fs";
 import { resolve } from "node:path";
 
 import type { Page } from "playwright-core";
@@ -70,9 +70,7 @@ const RECORDS = JSON.stringify([record("no-force-push", {}), record("no-pipes-to
 test.runIf(wanted)("pictures of the pages", async () => {
   mkdirSync(FOLDER, { recursive: true });
   const rig = await Rig.start();
-  const gateway = await Gateway.start({ replies: REPLIES, agent: 'tools = ["exec", "list_dir"]\n', config: FREEZE + MASKS });
-  writeFileSync(`${gateway.root}/config/pintle/freeze.sh`, SHAKES);
-  writeFileSync(`${gateway.root}/config/pintle/no-keys.py`, TAKES);
+  const gateway = await Gateway.start({ replies: REPLIES, agent: 'tools = ["exec", "list_dir"]\n', config: FREEZE + MASKS, files: { "freeze.sh": SHAKES, "no-keys.py": TAKES } });
   const desk = await rig.person({ viewport: { width: 1280, height: 760 } });
   const page = await signedIn(desk, gateway, "/hooks", "anna");
   const shot = (name: string, of: Page = page): Promise<Buffer> => of.screenshot({ path: `${FOLDER}/${name}.png` });

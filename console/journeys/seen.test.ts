@@ -1,6 +1,3 @@
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
-
 import type { Locator, Page } from "playwright-core";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
@@ -56,8 +53,7 @@ async function openedTurn(page: Page): Promise<void> {
 }
 
 test("each model call shows what it was sent, what was new in it, and what a hook changed, side by side", async () => {
-  gateway = await Gateway.start({ replies: [LISTS, DONE], config: PROCESS("masks", "before_llm") });
-  writeFileSync(join(gateway.root, "config/pintle/masks.py"), ADDS);
+  gateway = await Gateway.start({ replies: [LISTS, DONE], config: PROCESS("masks", "before_llm"), files: { "masks.py": ADDS } });
   const page = await signedIn(await rig.person(), gateway, "/chat", "anna");
   await say(page, "the word is swordfish");
   await openedTurn(page);
