@@ -195,12 +195,16 @@ test("Budget exceeded: Tenant spent monthly token budget: Raise tenant_hook_budg
     await owner.getByRole("dialog").waitFor({ state: "detached" });
   };
   await set("0");
-  await owner.getByText("The budget for judges is spent.").waitFor();
-  await go(page, "/hooks/new?from=judge");
-  await page.reload();
-  await page.getByRole("button", { name: "Run test" }).click();
-  await expect.poll(() => page.locator("[data-cause=budget]").innerText()).toMatch(/spent its token budget[\s\S]*raises the budget[\s\S]*next month/);
-  await set("1000000");
+  try {
+    await owner.getByText("The budget for judges is spent.").waitFor();
+    await go(page, "/hooks/new?from=judge");
+    await page.reload();
+    await page.getByRole("button", { name: "Run test" }).click();
+    await expect.poll(() => page.locator("[data-cause=budget]").innerText()).toMatch(/spent its token budget[\s\S]*raises the budget[\s\S]*next month/);
+  } finally {
+    // Whoever walks it once more finds a budget that is not spent.
+    await set("1000000");
+  }
   await owner.getByText(/of 1,000,000 tokens are used/).waitFor();
   await go(owner, "/hooks/changes");
   await owner.getByText("Because: a month of 1000000").waitFor();
