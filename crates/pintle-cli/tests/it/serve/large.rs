@@ -16,11 +16,8 @@ const LARGE: usize = 5;
 /// The size of one, below the limit of 10 MiB.
 const BYTES: usize = 9_000_000;
 
-/// Most of its time that the others wait for: they share the cores with what is worked, and nothing else.
-const SHARE: u32 = 2;
-
-/// Fewest requests of others that are answered meanwhile.
-const ANSWERED: usize = 3;
+/// Fewest requests of others that are answered meanwhile, one after another: a server that is held up answers one or two.
+const ANSWERED: usize = LARGE;
 
 /// What is large in each: one text, many messages, a value that nobody reads.
 fn kinds() -> [(&'static str, String); 3] {
@@ -82,6 +79,7 @@ fn a_few_large_requests_hold_no_other_tenant_up() {
         });
         let longest = *waits.iter().max().unwrap();
         println!("{LARGE} requests with {kind}: {took:?}; {} of another tenant, the longest {longest:?}", waits.len());
-        assert!(longest * SHARE < took && waits.len() >= ANSWERED, "{kind}: {longest:?} of {took:?}, {}", waits.len());
+        let is_held_up = longest >= took || waits.len() < ANSWERED;
+        assert!(!is_held_up, "{kind}: {} answered, the longest {longest:?} of {took:?}", waits.len());
     }
 }
