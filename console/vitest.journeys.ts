@@ -3,8 +3,8 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["journeys/**/*.test.ts"],
-    // Each file has a server and a browser of its own, and waits for them most of the time.
-    maxWorkers: 4,
+    // Each file has a server and a browser of its own.
+    maxWorkers: 2,
     testTimeout: 60_000,
     // A journey that fails is walked once more, and named with its retry: the machine is shared with what else is checked.
     retry: 1,
